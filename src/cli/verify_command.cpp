@@ -26,6 +26,7 @@
 #include "cli/terminal.hpp"
 #include "config/printable.hpp"
 #include "config/read_file.hpp"
+#include "config/suggest.hpp"
 #include "ledger/database.hpp"
 #include "ledger/schema.hpp"
 #include "ledger/versions.hpp"
@@ -133,6 +134,21 @@ class Record {
   int descriptor_ = -1;  ///< guarded by mutex_
 };
 
+/// Says that a file, or something in a folder, is a link, which may lead anywhere; empty: nothing is.
+std::string link_at(const fs::path& path) {
+  std::error_code code;
+  const fs::file_status status = fs::symlink_status(path, code);
+  if (fs::is_symlink(status)) return "is a link, which isn't followed";
+  if (!fs::is_directory(status)) return {};
+  fs::recursive_directory_iterator entry(path, code);
+  for (; !code && entry != fs::recursive_directory_iterator(); entry.increment(code)) {
+    std::error_code ignored;
+    if (!entry->is_symlink(ignored)) continue;
+    return "has the link " + one_line(entry->path().lexically_relative(path).string()) + ", which isn't followed";
+  }
+  return {};
+}
+
 /// What differs; empty: nothing.
 std::string difference_of(const fs::path& path, const Product& product) {
   const auto bytes = path_bytes(path);
@@ -199,11 +215,12 @@ int verify(const VerifyOptions& options) {
     for (std::size_t i = next++; i < products.size() && !control.stop_requested(); i = next++) {
       const fs::path path = folder / products[i].file;
       ++looked;
-      if (record.has(path, products[i])) {
+      std::string difference = link_at(path);
+      if (difference.empty() && record.has(path, products[i])) {
         ++known;
         continue;
       }
-      const std::string difference = difference_of(path, products[i]);
+      if (difference.empty()) difference = difference_of(path, products[i]);
       if (difference.empty()) {
         record.add(path, products[i]);
       } else {
@@ -216,7 +233,8 @@ int verify(const VerifyOptions& options) {
     if (control.stop_requested()) break;
     const fs::path path = folder / "maps" / map.slide.map_file;
     ++looked;
-    const std::string difference = difference_of(reader, reader.config(), map, path);
+    std::string difference = link_at(path);
+    if (difference.empty()) difference = difference_of(reader, reader.config(), map, path);
     map.slide.map = {};
     if (difference.empty()) continue;
     ++differing;
@@ -253,9 +271,10 @@ void add_verify_command(CLI::App& app, Action& action) {
   command->footer(
       "Reads every file of a slide that is done, and compares its digest with the ledger's, and maps with the "
       "ledger's\n"
-      "values. Ends with 1 when a file differs or is missing. Delete what differs, and the command that made it makes "
-      "it\n"
-      "again. The same verification goes on after an interruption, with what verify.partial.list in the folder has.\n\n"
+      "values. Links aren't followed. Ends with 1 when a file differs, is missing or is a link. Delete such a file, "
+      "and\n"
+      "the command that made it makes it again. The same verification goes on after an interruption, with what\n"
+      "verify.partial.list in the folder has.\n\n"
       "Examples:\n"
       "  pipeline verify results\n"
       "  pipeline verify results --jobs 16");

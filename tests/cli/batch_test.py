@@ -416,6 +416,25 @@ class Verify(BatchCase):
         outlines.unlink()
         self.assertOneLine(self.verify(), 1, f"{outlines}: is missing")
 
+    def test_links_are_not_followed(self):
+        outlines = next(self.out.rglob("a.tissue.geojson"))
+        image = self.out / "images/b.identity.ome.zarr"
+        chunk = max((image / "0").rglob("0"), key=lambda path: path.stat().st_size)
+        inside = chunk.relative_to(image)
+        for file, line in ((outlines, f"{outlines}: is a link, which isn't followed"),
+                           (chunk, f"{image}: has the link {inside}, which isn't followed"),
+                           (image, f"{image}: is a link, which isn't followed"),
+                           (self.out / "maps/b.tif", f"{self.out}/maps/b.tif: is a link, which isn't followed")):
+            with self.subTest(line):
+                # Bytes that are as written don't make it this run's file.
+                moved = self.folder / "moved"
+                file.rename(moved)
+                file.symlink_to(moved)
+                self.assertOneLine(self.verify(), 1, line)
+                file.unlink()
+                moved.rename(file)
+        self.assertDone(self.verify())
+
     def test_an_interrupted_verification_goes_on(self):
         # What it left: a file that was found in order. It isn't read again, so that what came over it isn't seen.
         outlines = next(self.out.rglob("a.tissue.geojson"))
