@@ -114,7 +114,9 @@ void prepare_output(const Config& config) {
   names.insert(names.end(), {slides_name, failures_name, artifacts_name, corpus_name, histograms_name});
   for (const std::string& name : names) {
     std::error_code code;
-    if (fs::is_directory(folder / name, code)) fail(folder / name, std::make_error_code(std::errc::is_a_directory));
+    const fs::file_status there = fs::status(folder / name, code);
+    if (fs::is_directory(there)) fail(folder / name, std::make_error_code(std::errc::is_a_directory));
+    if (!code && !fs::is_regular_file(there)) throw OutputError((folder / name).string() + ": isn't a regular file");
   }
   // Only making a file shows whether one can be made. It goes away again.
   const AtomicFile probe(folder / slides_name);

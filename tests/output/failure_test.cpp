@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <slidestream/error.hpp>
@@ -72,6 +73,13 @@ TEST_CASE("what stands in the way of a result is found before a run") {
   fs::remove_all(folder / "out");
   CHECK(output_error([&] { prepare_output(config); }).empty());
   CHECK(fs::is_empty(folder / "out"));
+  for (const char* name : {"corpus.json", "histograms.npy", "failures.csv", "slides.csv"}) {
+    const fs::path pipe = folder / "out" / name;
+    REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+    CHECK(output_error([&] { prepare_output(config); }) == pipe.string() + ": isn't a regular file");
+    CHECK(fs::is_fifo(pipe));
+    fs::remove(pipe);
+  }
 }
 
 TEST_CASE("a folder without permission is named") {
