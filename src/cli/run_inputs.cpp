@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <filesystem>
 #include <functional>
@@ -9,6 +10,9 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
+
+#include "config/suggest.hpp"
 
 namespace slidestream::cli {
 
@@ -59,6 +63,24 @@ void leave_out_results(const Config& config, ExpandedInputs& inputs) {
   }
 }
 
+bool is_there(const std::string& slide) {
+  std::error_code code;
+  // What can't be asked is for the opening to say.
+  return std::filesystem::exists(std::filesystem::symlink_status(slide, code)) ||
+         code != std::errc::no_such_file_or_directory;
+}
+
+/// One slide that isn't there fails. Where none is, the inputs are wrong, or a disk isn't mounted.
+void refuse_absent(const std::vector<std::string>& inputs, const std::vector<std::string>& slides) {
+  if (std::ranges::any_of(slides, is_there)) return;
+  const std::string named = inputs.front() == "-" ? "standard input" : one_line(inputs.front());
+  throw ConfigError(named + (inputs.size() > 1 ? " and the other inputs: " : ": ") +
+                    (slides.size() == 1
+                         ? "its slide isn't there: "
+                         : "none of the " + std::to_string(slides.size()) + " slides is there; the first is ") +
+                    one_line(slides.front()));
+}
+
 }  // namespace
 
 ExpandedInputs inputs_of_run(const Config& config, bool to_folder) {
@@ -70,6 +92,7 @@ ExpandedInputs inputs_of_run(const Config& config, bool to_folder) {
     throw ConfigError("no slide in " + config.input.slides.front() +
                       (config.input.slides.size() > 1 ? " and the other inputs" : ""));
   }
+  refuse_absent(config.input.slides, inputs.slides);
   return inputs;
 }
 

@@ -254,6 +254,23 @@ class Inputs(Case):
             self.assertIn("no slide in", result.stderr)
         self.assertFalse(self.out.exists())
 
+    def test_a_list_of_slides_that_are_not_there(self):
+        listed = self.folder / "cohort.list"
+        listed.write_text("gone/a.svs\ngone/b.svs\n")
+        first = self.folder / "gone/a.svs"
+        for words, line in (((listed,), f"{listed}: none of the 2 slides is there; the first is {first}"),
+                            ((listed, self.folder / "c.svs"), f"{listed} and the other inputs: none of the 3 slides is there")):
+            self.assertOneLine(run(*words, "--out", self.out), 2, line)
+            self.assertFalse(self.out.exists())
+        result = run("-", "--out", self.out, input="gone/a.svs\n")
+        self.assertOneLine(result, 2, "standard input: its slide isn't there: gone/a.svs")
+        self.assertFalse(self.out.exists())
+        # Of several, one that is there is enough.
+        (self.folder / "gone").mkdir()
+        shutil.copy(self.slide(), first)
+        self.assertEqual(run(listed, "--out", self.out).returncode, 1)
+        self.assertEqual([row["status"] for row in self.rows()], ["done", "failed"])
+
     def test_lists_folders_and_standard_input(self):
         small = self.slide()
         second = self.slide("second", "512x512")
@@ -449,6 +466,11 @@ class Failures(Case):
         os.mkfifo(trace)
         self.assertOneLine(run(self.slide(), "--out", self.folder / "more", "--trace", trace), 2, str(trace))
         self.assertTrue(stat.S_ISFIFO(trace.stat().st_mode))
+        table = self.folder / "piped/corpus.json"
+        table.parent.mkdir()
+        os.mkfifo(table)
+        self.assertOneLine(run(self.slide(), "--out", table.parent), 2, f"{table}: isn't a regular file")
+        self.assertEqual(os.listdir(table.parent), ["corpus.json"])
         self.assertOneLine(run("report", self.out, "--html", self.slide()), 2, "must end in .html")
 
     def test_output_folder_is_checked_before_anything_starts(self):
