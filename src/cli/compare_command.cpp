@@ -18,6 +18,7 @@
 #include "cli/terminal.hpp"
 #include "compare/compare.hpp"
 #include "config/printable.hpp"
+#include "output/text.hpp"
 
 namespace slidestream::cli {
 
@@ -70,7 +71,7 @@ void add_statistics(Json& json, const std::vector<StatisticDifference>& statisti
 Json comparison_json(const Comparison& comparison, const CompareOptions& options) {
   Json slides = Json::array();
   for (const SlidePair& pair : comparison.slides) {
-    Json slide = {{"first", pair.first}, {"second", pair.second}};
+    Json slide = {{"first", json_text(pair.first)}, {"second", json_text(pair.second)}};
     if (pair.difference) slide.update(difference_json(*pair.difference));
     slide["values"] = values_json(pair.values);
     slide["files"] = pair.files;
@@ -80,9 +81,11 @@ Json comparison_json(const Comparison& comparison, const CompareOptions& options
     slides.push_back(std::move(slide));
   }
   Json unmatched = Json::array();
-  for (const Unmatched& slide : comparison.unmatched) unmatched.push_back({{"path", slide.path}, {"why", slide.why}});
-  Json json = {{"first", options.first},
-               {"second", options.second},
+  for (const Unmatched& slide : comparison.unmatched) {
+    unmatched.push_back({{"path", json_text(slide.path)}, {"why", json_text(slide.why)}});
+  }
+  Json json = {{"first", json_text(options.first)},
+               {"second", json_text(options.second)},
                {"settings", comparison.settings},
                {"only_first", comparison.only_first},
                {"only_second", comparison.only_second},

@@ -8,17 +8,23 @@
 #include <cctype>
 #include <filesystem>
 #include <iostream>
+#include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
 #include <slidestream/slide.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/table.hpp"
 #include "config/printable.hpp"
 #include "config/quoted_text.hpp"
 #include "config/suggest.hpp"
+#include "output/text.hpp"
 #include "slide/openslide/second_opinion.hpp"
 #include "slide/srgb_conversion.hpp"
 
@@ -47,27 +53,48 @@ Json level_json(const Level& level) {
           {"codec", name(level.codec)},     {"colour", name(level.colour)}};
 }
 
-Json info_json(const Slide& slide) {
+Json names_json(const std::vector<std::string>& names) {
+  Json list = Json::array();
+  for (const std::string& name : names) list.push_back(json_text(name));
+  return list;
+}
+
+/// `taken` has the texts of others, and gets this one.
+std::string free_name(std::string_view text, std::set<std::string>& taken) {
+  std::string name = json_text(text);
+  while (!taken.insert(name).second) name += '\'';
+  return name;
+}
+
+Json properties_json(const std::map<std::string, std::string>& properties) {
+  Json object = Json::object();
+  std::set<std::string> taken;
+  for (const auto& [key, value] : properties) object[free_name(key, taken)] = json_text(value);
+  return object;
+}
+
+/// \param names  of slides before this one, whose paths mustn't look the same
+Json info_json(const Slide& slide, std::set<std::string>& names) {
   const SlideInfo& info = slide.info();
   const IccProfile icc = slide.icc_profile(0);
   const std::string fault = find_srgb_conversion(slide).fault;
   Json levels = Json::array();
   for (const Level& level : info.levels) levels.push_back(level_json(level));
-  return {{"path", info.path.string()},
+  return {{"path", free_name(info.path.string(), names)},
           {"file_size", info.file_size},
-          {"format", info.format},
+          {"format", json_text(info.format)},
           {"container", info.container},
-          {"library", info.library},
+          {"library", json_text(info.library)},
           {"mpp", optional_json(info.mpp)},
           {"mpp_y", optional_json(info.mpp_y ? info.mpp_y : info.mpp)},
           {"magnification", optional_json(info.magnification)},
           {"levels", std::move(levels)},
           {"icc_bytes", icc.bytes.size()},
-          {"icc_name", icc.name},
-          {"srgb_fault", fault.empty() ? Json() : Json(fault)},
-          {"channels", info.channels},
-          {"associated", info.associated},
-          {"properties", info.properties}};
+          {"icc_name", json_text(icc.name)},
+          {"srgb_fault", fault.empty() ? Json() : Json(json_text(fault))},
+          {"channels", names_json(info.channels)},
+          {"associated", names_json(info.associated)},
+          {"properties", properties_json(info.properties)}};
 }
 
 /// Number with as many decimals as it needs, four at most.
@@ -225,6 +252,7 @@ int show_info(const InfoOptions& options) {
   if (inputs.slides.empty()) throw ConfigError("no slide in " + slides.front());
   const Style style = Style::of(1);
   Json all = Json::array();
+  std::set<std::string> names;
   bool first = true;
   for (const std::string& path : inputs.slides) {
     try {
@@ -238,7 +266,7 @@ int show_info(const InfoOptions& options) {
         spdlog::warn("{}: these properties may identify a patient: {}", path, found);
       }
       if (options.json) {
-        all.push_back(info_json(*slide));
+        all.push_back(info_json(*slide, names));
       } else {
         std::cout << (first ? "" : "\n") << info_text(*slide, style);
         first = false;

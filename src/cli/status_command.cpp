@@ -10,11 +10,13 @@
 #include <slidestream/error.hpp>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "cli/progress_file.hpp"
 #include "cli/terminal.hpp"
 #include "config/printable.hpp"
 #include "ledger/status.hpp"
+#include "output/text.hpp"
 
 namespace slidestream::cli {
 
@@ -73,8 +75,8 @@ Json status_json(const LedgerStatus& status, const std::optional<ToldProgress>& 
   Json failures = Json::array();
   for (const LedgerStatus::Failure& failure : status.failures) {
     const SlideFailure& why = failure.why;
-    failures.push_back({{"path", failure.path},
-                        {"error", why.text()},
+    failures.push_back({{"path", json_text(failure.path)},
+                        {"error", json_text(why.text())},
                         {"stage", why.stage.empty() ? Json() : Json(why.stage)},
                         {"tile", why.tile ? Json(*why.tile) : Json()},
                         {"attempts", failure.attempts}});
@@ -87,6 +89,8 @@ Json status_json(const LedgerStatus& status, const std::optional<ToldProgress>& 
              {"beat", status.owner->beat_at},
              {"alive", status.owner_is_alive ? Json(*status.owner_is_alive) : Json()}};
   }
+  Json running = Json::array();
+  for (const std::string& path : status.running_paths) running.push_back(json_text(path));
   return {{"slides", status.slides},
           {"done", status.done},
           {"failed", status.failed},
@@ -101,7 +105,7 @@ Json status_json(const LedgerStatus& status, const std::optional<ToldProgress>& 
           {"bytes_per_second", status.bytes_per_second},
           {"seconds_left", status.seconds_left ? Json(*status.seconds_left) : Json()},
           {"owner", std::move(owner)},
-          {"running_slides", status.running_paths},
+          {"running_slides", std::move(running)},
           {"failures", std::move(failures)},
           {"progress", told ? told->json : Json()}};
 }

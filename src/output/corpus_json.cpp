@@ -6,7 +6,6 @@
 #include <slidestream/pipeline.hpp>
 
 #include "config/keys.hpp"
-#include "config/printable.hpp"
 #include "output/statistics_json.hpp"
 #include "output/text.hpp"
 
@@ -90,18 +89,9 @@ Json overlap_json(const Overlap& overlap) {
 /// slides.csv.
 std::string dump(const Json& json, int indent) { return json.dump(indent, ' ', false, Json::error_handler_t::replace); }
 
-/// A path as a key: bytes that aren't UTF-8 become \xNN, and no two paths the same key.
+/// A path as a key: no two paths have the same.
 std::string json_key(const std::string& path, const Json& object) {
-  std::string key;
-  for (std::size_t i = 0; i < path.size();) {
-    const std::size_t length = utf8_length(std::string_view(path).substr(i));
-    if (length > 0) {
-      key += path.substr(i, length);
-      i += length;
-    } else {
-      key += "\\x" + to_hexadecimal(static_cast<unsigned char>(path[i++])).substr(14);
-    }
-  }
+  std::string key = json_text(path);
   // A name may hold the very text that stands for another's byte.
   while (object.contains(key)) key += '\'';
   return key;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "config/printable.hpp"
+
 namespace slidestream {
 
 std::string to_decimal(double value) {
@@ -28,6 +30,20 @@ std::string to_hexadecimal(std::uint64_t value) {
   std::string digits(16, '0');
   for (auto digit = digits.rbegin(); value != 0; ++digit, value >>= 4) *digit = "0123456789abcdef"[value & 15];
   return digits;
+}
+
+std::string json_text(std::string_view text) {
+  std::string valid;
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    if (length > 0) {
+      valid += text.substr(0, length);
+    } else {
+      valid += "\\x" + to_hexadecimal(static_cast<unsigned char>(text.front())).substr(14);
+    }
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return valid;
 }
 
 }  // namespace slidestream

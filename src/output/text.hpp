@@ -18,4 +18,7 @@ std::string to_decimal(Int128 value);
 /// 16 digits, small letters: how a digest is written.
 std::string to_hexadecimal(std::uint64_t value);
 
+/// A name or text for JSON: bytes that aren't UTF-8 become \xNN. Two texts may become the same.
+std::string json_text(std::string_view text);
+
 }  // namespace slidestream

@@ -531,10 +531,19 @@ class Json(BatchCase):
             self.assertIsNone(self.document(*words, status=2))
 
     def test_names_that_are_no_text(self):
-        slides = self.folder_of(os.fsdecode(b"M\xfcller.svs"))
-        self.assertDone(run(slides, "--out", self.out))
-        self.assertEqual(self.document("status", "--json", self.out)["done"], 1)
-        self.document("info", "--json", slides)
+        slides = self.folder_of("M\\xfcller.svs", os.fsdecode(b"M\xfcller.svs"), os.fsdecode(b"M\xffller.svs"))
+        for out in self.out, self.folder / "2":
+            self.assertDone(run(slides, "--out", out))
+        self.assertEqual(self.document("status", "--json", self.out)["done"], 3)
+        names = ["M\\xfcller.svs", "M\\xfcller.svs'", "M\\xffller.svs"]
+        self.assertEqual([pathlib.Path(one["path"]).name for one in self.document("info", "--json", slides)], names)
+        compared = self.document("compare", "--json", self.out, self.folder / "2")
+        self.assertEqual({pathlib.Path(one["first"]).name for one in compared["slides"]}, {names[0], names[2]})
+        # What fails is told of with the bytes themselves.
+        (slides / os.fsdecode(b"b\xe4d.svs")).write_bytes(b"no slide")
+        subprocess.run([PIPELINE, str(slides), "--out", str(self.out)], capture_output=True, env=ENVIRONMENT, timeout=120, check=False)
+        failure, = self.document("status", "--json", self.out)["failures"]
+        self.assertTrue(failure["path"].endswith("/b\\xe4d.svs"), failure)
 
 
 class Permissions(BatchCase):

@@ -249,6 +249,14 @@ TEST_CASE("a run without slides still writes readable files") {
   CHECK(parse_csv(test::file_text(folder / "deep/out/slides.csv"), "").size() == 1);
 }
 
+TEST_CASE("texts for JSON: bytes that aren't UTF-8 are written as their numbers") {
+  CHECK(json_text("").empty());
+  CHECK(json_text("M\xc3\xbcller \xf0\x9f\x94\xac.svs") == "M\xc3\xbcller \xf0\x9f\x94\xac.svs");
+  CHECK(json_text("M\xfcller") == "M\\xfcller");
+  CHECK(json_text("\xff\xc3") == "\\xff\\xc3");
+  CHECK(json_text("a\\xff") == "a\\xff");
+}
+
 TEST_CASE("names that aren't UTF-8 stay bytes in slides.csv and don't break corpus.json") {
   const test::TemporaryFolder folder;
   Config config = config_for(folder);
