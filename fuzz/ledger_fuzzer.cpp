@@ -184,10 +184,15 @@ void change_all(const std::string& file, std::string_view input) {
   sqlite3_close(database);
 }
 
-/// Gives every row the digest of what is in it now, or none where it is another version's.
+/// Gives every row the digest of what is in it now. \param current  it is the current version's, else the first's
 void seal_all(const std::string& file, bool current) {
   Database database(file, DatabaseAccess::read_write);
-  if (!current) return database.execute("UPDATE slides SET digest = NULL");
+  if (!current) {
+    return database.execute(
+        "UPDATE slides SET digest = row_digest(path, state, error, width, height, codec, colour, level, mpp, "
+        "missing_tiles, bad_tiles, backend, seconds, file_bytes, windows, value_count, clipped, value_sum, square_sum, "
+        "map_columns, map_rows, histogram, gpu_fallback_tiles, map_digest, canonical)");
+  }
   for (const std::int64_t id : {1, 2, 3, 4}) seal_row(database, id);
 }
 

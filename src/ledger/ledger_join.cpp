@@ -118,7 +118,7 @@ Ledger::Import Ledger::import(std::size_t slide, const Imported& other) {
   }
   joined_[slide] = 1;
   const RowDigests digests = {store_map(database_, id, other.map), store_attachments(database_, id, other.result)};
-  if (other.map_digest && digests.map != other.map_digest) return Import::damaged;
+  if (digests.map != other.map_digest) return Import::damaged;
   Statement update(database_,
                    std::string("UPDATE slides SET ") + row_assignments +
                        ", size = ?28, modified = ?29, hash = ?30, side = ?31, ended_at = ?32, attempts = ?33, "

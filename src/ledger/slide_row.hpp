@@ -28,7 +28,7 @@ inline constexpr const char* row_digest_columns =
 inline const std::string row_columns =
     "path, state, cause, width, height, codec, colour, level, mpp, missing_tiles, bad_tiles, backend, seconds, "
     "file_bytes, windows, value_count, clipped, value_sum, square_sum, map_columns, map_rows, map_name, histogram, "
-    "gpu_fallback_tiles, map_digest, stage, tile, digest IS NULL OR digest = row_digest(" +
+    "gpu_fallback_tiles, map_digest, stage, tile, digest IS row_digest(" +
     std::string(row_digest_columns) + "), attached, id";
 inline constexpr int row_column_count = 30;
 /// Of them, the map's digest.

@@ -84,7 +84,8 @@ bool read_stored_map(Database& database, std::int64_t slide, WindowMap& map) {
     at += bytes.size();
     hash.add(bytes);
   });
-  return fits && at == room.size() && (!digest || *digest == hash.value());
+  // A map of no windows has none.
+  return fits && at == room.size() && (room.empty() || digest == hash.value());
 }
 
 }  // namespace slidestream

@@ -13,6 +13,7 @@
 
 #include "ledger/ledger.hpp"
 #include "ledger/ledger_view.hpp"
+#include "ledger/row_digest.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace slidestream::test {
@@ -104,7 +105,7 @@ inline std::vector<SlideResult> slides_in(const Ledger& ledger) {
 /// Runs SQL on a ledger behind the library's back.
 inline void tamper(const std::filesystem::path& file, const std::string& sql) {
   sqlite3* database = nullptr;
-  const bool done = sqlite3_open(file.c_str(), &database) == SQLITE_OK &&
+  const bool done = sqlite3_open(file.c_str(), &database) == SQLITE_OK && add_row_digest(database) == SQLITE_OK &&
                     sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK;
   const std::string reason = sqlite3_errmsg(database);
   sqlite3_close(database);

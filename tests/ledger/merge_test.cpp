@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ledger/slide_row.hpp"
 #include "ledger_runs.hpp"
 #include "output/text.hpp"
 #include "sink/content_hash.hpp"
@@ -156,7 +157,12 @@ TEST_CASE("what doesn't fit together is refused") {
                      merge_ledgers({a, b}, out);
                    }),
                    b + "/run.sqlite: damaged: the map of"));
-    tamper(folder / "b/run.sqlite", "UPDATE slides SET digest = NULL, map_digest = NULL");
+    ContentHash hash;
+    hash.add(std::vector<std::byte>(16));
+    tamper(folder / "b/run.sqlite",
+           "UPDATE slides SET map_digest = " + std::to_string(static_cast<std::int64_t>(hash.value())) +
+               " WHERE state = 'done'; UPDATE slides SET digest = row_digest(" + row_digest_columns +
+               ") WHERE state = 'done'");
     CHECK(contains(message_of<ConfigError>([&] { merge_ledgers({a, b}, out); }), "has another result in " + b));
   }
   SUBCASE("a folder that is both") {
