@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import shutil
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -384,8 +385,9 @@ class Verify(BatchCase):
     def setUp(self):
         super().setUp()
         slides = self.folder_of("a.svs", "b.svs")
-        self.assertDone(run(slides, "--out", self.out, "--operators", "spectrum,identity,tissue", "--maps", "tiff",
-                            "-s", "image.format=ome-zarr"))
+        self.command = [slides, "--out", self.out, "--operators", "spectrum,identity,tissue", "--maps", "tiff",
+                        "-s", "image.format=ome-zarr"]
+        self.assertDone(run(*self.command))
         self.made = sorted(path.relative_to(self.out) for path in self.out.rglob("*") if path.is_file())
 
     def verify(self, *options):
@@ -476,6 +478,23 @@ class Verify(BatchCase):
         map_file.unlink()
         os.mkfifo(map_file)
         self.assertOneLine(self.verify(), 1, f"{map_file}: is missing, has another size, or can't be read")
+
+    def test_damaged_values_of_a_map(self):
+        map_file = self.out / "maps/b.tif"
+        content = map_file.read_bytes()
+        database = sqlite3.connect(self.out / "run.sqlite")
+        with database:
+            database.execute("UPDATE maps SET bytes = zeroblob(length(bytes)) "
+                             "WHERE slide = (SELECT id FROM slides WHERE CAST(path AS TEXT) LIKE '%/b.svs')")
+        database.close()
+        # Sizes are as they were.
+        self.assertIn("skipped as done: 2 of 2 slides", self.assertDone(run(*self.command)).stderr)
+        self.assertOneLine(self.verify(), 1, f"{map_file}: can't be compared: the ledger's values of it are damaged")
+        map_file.unlink()
+        again = self.assertDone(run(*self.command))
+        self.assertIn("slides/b.svs isn't what was written: done again", again.stderr)
+        self.assertEqual(map_file.read_bytes(), content)
+        self.assertDone(self.verify())
 
     def test_a_ledger_that_is_a_link(self):
         other = self.folder / "other"
