@@ -63,7 +63,7 @@ void leave_out_results(const Config& config, ExpandedInputs& inputs) {
   }
 }
 
-bool is_there(const std::string& slide) {
+bool slide_exists(const std::string& slide) {
   std::error_code code;
   // What can't be asked is for the opening to say.
   return std::filesystem::exists(std::filesystem::symlink_status(slide, code)) ||
@@ -72,7 +72,7 @@ bool is_there(const std::string& slide) {
 
 /// One slide that isn't there fails. Where none is, the inputs are wrong, or a disk isn't mounted.
 void refuse_absent(const std::vector<std::string>& inputs, const std::vector<std::string>& slides) {
-  if (std::ranges::any_of(slides, is_there)) return;
+  if (std::ranges::any_of(slides, slide_exists)) return;
   const std::string named = inputs.front() == "-" ? "standard input" : one_line(inputs.front());
   throw ConfigError(named + (inputs.size() > 1 ? " and the other inputs: " : ": ") +
                     (slides.size() == 1
