@@ -548,7 +548,7 @@ class Failures(Models):
     def test_a_batch_that_there_is_no_memory_for_is_told_with_its_size(self):
         if "SANITIZED" in os.environ:
             self.skipTest("a sanitizer's allocator ends the program")
-        few = lambda: resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))  # noqa: E731
+        few = lambda: resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))  # noqa: E731
         # Of tiles of any size a batch of black ones says what comes of them; others are first met by sessions.
         for model, settings, said in (
                 ("blur", ("model.tile=4096", "model.batch=64"), "there is no memory for a batch of 64 black tiles, 12288 MiB"),

@@ -1,5 +1,6 @@
 """The program with a network that finds tissue: see models_test.py. Class: Tissue."""
 
+import functools
 import json
 import shutil
 import unittest
@@ -96,7 +97,7 @@ class Tissue(Models):
     def setUpClass(cls):
         super().setUpClass()
         cls.slide = cls.folder / "wide.svs"
-        cls.must("synth", "--out", cls.slide, "--size", "1530x1100", "--levels", "1")
+        cls.must("synth", "--out", cls.slide, "--size", "1018x732", "--levels", "1")
         cls.cast = network(cls.folder / "cast.onnx", CAST, 1)
 
     def made(self, out, name="wide"):
@@ -113,10 +114,12 @@ class Tissue(Models):
         self.must("tissue", self.slide, "-o", out, *words(model, *more))
         return out, self.made(out)
 
-    def expected(self, least=LEAST):
-        out = self.folder / "exact"
+    @classmethod
+    @functools.lru_cache(maxsize=None)
+    def expected(cls, least=LEAST):
+        out = cls.folder / "exact"
         if not out.exists():
-            self.must("convert", self.slide, "--to", "ome-zarr", "--compression", "none", "--out", out)
+            cls.must("convert", cls.slide, "--to", "ome-zarr", "--compression", "none", "--out", out)
         return mask_of(level0(out / "images" / "wide.identity.ome.zarr").astype(int), least)
 
     def test_the_mask_is_the_networks(self):
