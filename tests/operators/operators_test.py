@@ -405,6 +405,8 @@ class Tissue(unittest.TestCase):
         sys.path.insert(0, str(SOURCE / "bench" / "tissue"))
         import made_scenes
 
+        # Drawing takes most of the time. Edges are mixed by the blur alone then.
+        made_scenes.FINE = 1
         for name in ("frame, tinted", "pale beside strong", "blue strokes", "40 clumps"):
             with self.subTest(name):
                 rgb, truth = made_scenes.make(name)
