@@ -488,6 +488,9 @@ class Tissue(Case):
             for slide in slides:
                 if slide == reference:
                     continue
+                # The slowest one is tried beside the real reference alone.
+                if slide in smaller and reference not in real and "SLIDESTREAM_TEST_WIDE" not in os.environ:
+                    continue
                 with self.subTest(slide=slide.name, reference=reference.name):
                     images, _ = self.made(slide, f"{slide.stem}-as-{reference.stem}", "-s", f"stain.reference={reference}",
                                           *smaller.get(slide, []))
