@@ -3,6 +3,7 @@ pixels with NumPy."""
 
 import functools
 import io
+import itertools
 import json
 import os
 import pathlib
@@ -26,17 +27,29 @@ RGB_CODED = b"\xff\xee\x00\x0eAdobe\x00\x64\x00\x00\x00\x00\x00"
 TYPES = {"rgb8": ("u1", 3), "grey8": ("u1", 1), "rgb16": ("<u2", 3), "grey16": ("<u2", 1), "float32": ("<f4", 1)}
 
 
-def level_of(pixels, level, labels=False):
-    """A level from the image. Means of float32 are those of float64, rounded once."""
-    step = 1 << level
-    if labels:
-        return pixels[::step, ::step]
-    ys, xs = (numpy.arange(0, size, step) for size in pixels.shape[:2])
+def levels_of(pixels, labels=False):
+    """Every level from the image, one after the other. Means of float32 are those of float64, rounded once."""
     floats = pixels.dtype.kind == "f"
-    total = numpy.add.reduceat(numpy.add.reduceat(pixels.astype("f8" if floats else "u8"), ys, axis=0), xs, axis=1)
-    inside = [numpy.minimum(step, size - at) for size, at in zip(pixels.shape[:2], (ys, xs))]
-    count = (inside[0][:, None] * inside[1][None, :]).astype("u8")[:, :, None]
-    return (total / count if floats else (2 * total + count) // (2 * count)).astype(pixels.dtype)
+    total = None if labels else pixels.astype("f8" if floats else "u8")
+    for level in itertools.count():
+        step = 1 << level
+        if labels:
+            yield pixels[::step, ::step]
+            continue
+        # Exact sums of the pixels of level 0, of which a level has those of two times two.
+        if level > 0:
+            height, width = total.shape[:2]
+            rows = total[::2].copy()
+            rows[:height // 2] += total[1::2]
+            total = rows[:, ::2].copy()
+            total[:, :width // 2] += rows[:, 1::2]
+        inside = [numpy.minimum(step, size - numpy.arange(0, size, step)) for size in pixels.shape[:2]]
+        count = (inside[0][:, None] * inside[1][None, :]).astype("u8")[:, :, None]
+        yield (total / count if floats else (2 * total + count) // (2 * count)).astype(pixels.dtype)
+
+
+def level_of(pixels, level, labels=False):
+    return next(itertools.islice(levels_of(pixels, labels), level, None))
 
 
 class Made:
@@ -54,12 +67,11 @@ class Made:
         self.tile = options.get("tile", 256)
         self.mpp = options.get("mpp")
         with BigTiff(self.file) as tiff:
-            self.levels = [self.pixels]
-            for level in range(1, len(tiff.chain)):
-                self.levels.append(level_of(self.pixels, level, labels))
             if compression == "jpeg":
                 # What libjpeg-turbo makes of the tiles.
                 self.levels = [self.decoded(tiff, level) for level in range(len(tiff.chain))]
+            else:
+                self.levels = list(itertools.islice(levels_of(self.pixels, labels), len(tiff.chain)))
 
     @staticmethod
     def decoded(tiff, level):
@@ -85,9 +97,11 @@ def real_slides():
         with OpenSlide(slide) as opened:
             number = 0 if "SLIDESTREAM_TEST_WIDE" in os.environ else len(opened.sizes) - 1
             pixels = opened.level(number)
-        levels = [pixels]
-        while max(levels[-1].shape) > 256:
-            levels.append(level_of(pixels, len(levels)))
+        levels = []
+        for level in levels_of(pixels):
+            levels.append(level)
+            if max(level.shape) <= 256:
+                break
         slides.append((slide, number, levels))
     return slides
 
