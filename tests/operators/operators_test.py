@@ -57,6 +57,7 @@ def real_slides():
     return sorted(folder.glob("*.svs")) if openslide() else []
 
 
+@functools.lru_cache(maxsize=1)
 def level_image(path, level):
     """RGB of a whole level, as OpenSlide decodes it."""
     with OpenSlide(path) as slide:
@@ -323,7 +324,12 @@ def halved(rgb, halvings):
     """Means of 2^halvings x 2^halvings pixels, as far as there are any, half up."""
     side = 2**halvings
     rows, columns = (numpy.arange(0, length, side) for length in rgb.shape[:2])
-    sums = numpy.add.reduceat(numpy.add.reduceat(rgb.astype(numpy.int64), rows, 0), columns, 1)
+    sums = rgb.astype(numpy.int64)
+    for _ in range(halvings):
+        of_rows = sums[::2].copy()
+        of_rows[:len(sums) // 2] += sums[1::2]
+        sums = of_rows[:, ::2].copy()
+        sums[:, :of_rows.shape[1] // 2] += of_rows[:, 1::2]
     counts = numpy.outer(*(numpy.diff(numpy.append(at, length)) for at, length in zip((rows, columns), rgb.shape)))
     return ((2 * sums + counts[..., None]) // (2 * counts[..., None])).astype(numpy.uint8)
 
