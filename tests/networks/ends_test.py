@@ -48,9 +48,10 @@ class Ends(Models):
 
     def tiles(self, image, whole):
         """How many tiles of an image that isn't whole are those of the whole one; all others must be its placeholder."""
-        content = image.read_bytes()
         with BigTiff(image) as tiff:
             levels = [list(zip(directory["offsets"], directory["lengths"])) for directory in tiff.chain]
+        # After the tables: while it is written, a table names what was there before it.
+        content = image.read_bytes()
         there = 0
         for directory, (expected, wanted) in zip(levels, whole):
             for (offset, length), (place, size) in zip(directory, wanted):
