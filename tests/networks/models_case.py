@@ -51,7 +51,6 @@ def level0(image):
 
 
 class Models(unittest.TestCase):
-    SIZE = "700x500"
     ZARR = ("image.format=ome-zarr", "image.compression=none")
 
     @classmethod
@@ -60,7 +59,7 @@ class Models(unittest.TestCase):
         cls.addClassCleanup(folder.cleanup)
         cls.folder = pathlib.Path(folder.name)
         cls.slide = cls.folder / "slide.svs"
-        cls.must("synth", "--out", cls.slide, "--size", cls.SIZE, "--levels", "2")
+        cls.must("synth", "--out", cls.slide, "--size", "700x500", "--levels", "2")
 
     @classmethod
     def must(cls, *arguments):
