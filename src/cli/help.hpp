@@ -44,7 +44,8 @@ std::string completion_script(const CLI::App& app, const std::string& shell);
 /// Exit statuses, for help and the man page.
 inline constexpr const char* exit_status_text[][2] = {
     {"0", "all slides were done"},
-    {"1", "some slides failed, or results differ (compare, verify); everything else is finished and written"},
+    {"1",
+     "some slides failed, or results differ (compare --tolerance, verify); everything else is finished and written"},
     {"2",
      "bad usage or configuration, or no slide: nothing was started; or the system gave too few threads or too little "
      "memory: the same command resumes"},

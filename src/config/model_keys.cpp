@@ -82,7 +82,8 @@ std::vector<ConfigKey> model_keys() {
                   "Micrometres a pixel of the network's tiles, 0.001 to 1000: they are made from the coarsest "
                   "level that is finer. 0 means what MODEL.toml says, else the level's own pixels. Default 0.0."),
       real("model", "mpp_tolerance", &Config::model, &ModelConfig::mpp_tolerance, -1.0, most_mpp_tolerance,
-           "Largest part by which a level's pixels may differ from model.mpp and are used unchanged, 0 to 0.25; "
+           "Largest part of a level's pixels by which model.mpp may differ from them, so that they are used unchanged, "
+           "0 to 0.25; "
            "pixels that are coarser by more fail the slide. -1 means what MODEL.toml says, else 0.02. Default -1.0."),
       choice("model", "output", &Config::model, &ModelConfig::output, output_names,
              "What the network gives: image (pixels), classes (a channel for each class, two or more; the label is the "

@@ -225,14 +225,14 @@ void SlideOpener::prepare_network(SlideRun& run, const Operator& op, const Slide
 
 void SlideOpener::tell_of_share(const SlideRun& run, const std::optional<double>& share) const {
   constexpr double suspicious = 0.95;
-  if (!share || !context_.on_message || (*share > 0.0 && *share <= suspicious)) return;
-  if (*share == 0.0) return context_.on_message(run.path + ": no tissue was found");
+  if (!share || !context_.on_warning || (*share > 0.0 && *share <= suspicious)) return;
+  if (*share == 0.0) return context_.on_warning(run.path + ": no tissue was found");
   std::ostringstream text;
   text << run.path << ": " << std::fixed << std::setprecision(1) << 100.0 * *share
        << " % of the slide are tissue; look at its mask, and set "
        << (context_.tissue_network ? "tissue.probability or tissue.class" : "tissue.method or tissue.threshold")
        << " if it is wrong";
-  context_.on_message(text.str());
+  context_.on_warning(text.str());
 }
 
 void SlideOpener::tell_of_tissue(const SlideRun& run, const SlideContext& about) const {

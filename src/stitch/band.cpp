@@ -92,7 +92,7 @@ bool look_at(MappedValues& seen, const float* values, std::int64_t count, const 
   return wrong == 0;
 }
 
-/// Counts pixels of which several classes become the largest sample, so that the lowest is the label.
+/// Counts pixels of which several classes become the largest sample or all become 0, so that the lowest is the label.
 class Saturation {
  public:
   explicit Saturation(const NetworkOutput& output)
@@ -100,20 +100,26 @@ class Saturation {
 
   void add(const float* probabilities, std::int64_t pixels) {
     if (!is_asked_) return;
-    for (std::int64_t i = 0; i < pixels; ++i)
-      classes_[i] = static_cast<std::uint8_t>(classes_[i] + (probabilities[i] * 65535.0F > 65534.5F ? 1 : 0));
+    for (std::int64_t i = 0; i < pixels; ++i) {
+      const float sample = probabilities[i] * 65535.0F;
+      largest_[i] = static_cast<std::uint8_t>(largest_[i] + (sample > 65534.5F ? 1 : 0));
+      above_zero_[i] = static_cast<std::uint8_t>(above_zero_[i] | (sample > 0.5F ? 1 : 0));
+    }
   }
   /// Of the pixels since the last call.
   std::int64_t take(std::int64_t pixels) {
     if (!is_asked_) return 0;
-    const auto count = std::count_if(classes_.begin(), classes_.begin() + pixels, [](int found) { return found > 1; });
-    classes_.fill(0);
+    std::int64_t count = 0;
+    for (std::int64_t i = 0; i < pixels; ++i) count += largest_[i] > 1 || above_zero_[i] == 0 ? 1 : 0;
+    largest_.fill(0);
+    above_zero_.fill(0);
     return count;
   }
 
  private:
   bool is_asked_;
-  std::array<std::uint8_t, static_cast<std::size_t>(block_pixels)> classes_{};
+  std::array<std::uint8_t, static_cast<std::size_t>(block_pixels)> largest_{};  ///< classes
+  std::array<std::uint8_t, static_cast<std::size_t>(block_pixels)> above_zero_{};
 };
 
 template <class Use>

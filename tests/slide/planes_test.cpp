@@ -346,6 +346,17 @@ TEST_CASE("planes behind each other under one directory are refused, unless the 
     // A page that somebody took out of such a file, with its description.
     CHECK(error_of(file_with(text, 1), {}).empty());
   }
+  // ImageJ counts the planes of stacks with a directory each, too.
+  std::vector<TestDirectory> each(3, tiled_directory(side, side, side, side, 1));
+  for (TestDirectory& directory : each) directory.tiles = {to_bytes(second)};
+  each.front().set_text(270, "ImageJ=1.11a\nimages=3\nchannels=3\nhyperstack=true\n");
+  const std::filesystem::path path = folder.write("each.tif", file_of(each).bytes());
+  CHECK(error_of(path, {}).find("under one directory") == std::string::npos);
+  for (int channel = 0; channel < 3; ++channel) {
+    OpenOptions chosen;
+    chosen.channel = channel;
+    CHECK(error_of(path, chosen).empty());
+  }
   for (const char* const text : {"ImageJ=1.11a\nimages=1\n", "ImageJ=1.11a\n", "ImageJ=1.11a\nimages=x",
                                  "{\"shape\": 3", "{\"shape\": [3, 32, 32]}", "{\"truncated\": true}", "[]", "{}"}) {
     CHECK_MESSAGE(error_of(file_with(text, 3), {}).empty(), text);

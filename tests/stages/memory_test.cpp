@@ -40,6 +40,8 @@ namespace {
   // Little enough that the shorter slide fills all slots several times.
   config.pipeline.memory_mib = 64;
   config.pipeline.strip_height = 256;
+  // Each thread's allocator keeps memory.
+  config.pipeline.threads = 4;
   const auto convert = [&](const std::string& slide) {
     RunControl control;
     const RunResult result = run_pipeline(config, {slide}, control);

@@ -130,14 +130,18 @@ TEST_CASE("pixels of which a sigmoid makes several classes equal are counted") {
     }
   }
   std::vector<std::uint16_t> samples(scores.size());
-  CHECK(map_values(samples.data(), scores.data(), pixels, output).saturated == pixels / 3);
-  CHECK(look_at_values(scores.data(), pixels, output).saturated == pixels / 3);
+  CHECK(map_values(samples.data(), scores.data(), pixels, output).saturated == 2 * pixels / 3);
+  CHECK(look_at_values(scores.data(), pixels, output).saturated == 2 * pixels / 3);
   CHECK(samples[1] == 65535);
   CHECK(samples[1] == samples[2]);
-  // Just below that.
+  // Just below the largest sample: the pixels of which all are 0 remain.
   for (float& score : scores) score = score > 0.0F ? 11.7F : score;
-  CHECK(map_values(samples.data(), scores.data(), pixels, output).saturated == 0);
+  CHECK(map_values(samples.data(), scores.data(), pixels, output).saturated == pixels / 3);
   CHECK(samples[1] == 65534);
+  // One that isn't 0 decides.
+  for (std::int64_t i = 2; i < pixels; i += 3) scores[static_cast<std::size_t>(pixels + i)] = -11.0F;
+  CHECK(map_values(samples.data(), scores.data(), pixels, output).saturated == 0);
+  CHECK(samples[static_cast<std::size_t>(3 * 2 + 1)] == 1);
   output.activation = NetworkActivation::softmax;
   CHECK(map_values(samples.data(), scores.data(), pixels, output).saturated == 0);
 }

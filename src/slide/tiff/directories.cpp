@@ -62,7 +62,8 @@ class DirectoryReader {
     const std::size_t first = first_plane(main);
     name_slide(main, first);
     const std::vector<std::size_t> planes = planes_of(main, first);
-    if (!ome_ && options_.channel != 0) refuse_stacked_planes(file_, raw_, main[first].raw);
+    // Of several directories the description counts those.
+    if (!ome_ && planes.size() == 1 && options_.channel != 0) refuse_stacked_planes(file_, raw_, main[first].raw);
     const std::size_t plane = choose_plane(planes);
     const std::size_t base = planes[plane];
     if (slide_is_aperios(main[base])) name_reduced(main, base);
