@@ -276,7 +276,8 @@ JpegReason parse_jpeg_tile(std::span<const std::byte> bytes, const JpegTableRefe
                                [&header](std::size_t i) {
                                  const JpegComponent& component = header.components[i];
                                  return component.horizontal << 4 | component.vertical;
-                               });
+                               },
+                               [&header](std::size_t i) { return header.components[i].quantisation; });
   }
   const FrameVerdict verdict = judge_frame(demand, frame);
   pixels_of = verdict.pixels;

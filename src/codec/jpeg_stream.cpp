@@ -112,9 +112,13 @@ JpegFrame frame_of(unsigned marker, std::span<const std::byte> content) {
 
 void add_components(JpegMarks& marks, const JpegFrame& frame, std::span<const std::byte> content) {
   if (frame.components != 3) return;
+  const auto byte_of = [content](std::size_t component, std::size_t at) {
+    return std::to_integer<unsigned>(content[before_components + 3 * component + at]);
+  };
   marks.add_components(
-      [content](std::size_t i) { return std::to_integer<unsigned>(content[before_components + 3 * i]); },
-      [&frame](std::size_t i) { return std::pair(frame.sampling[i].horizontal, frame.sampling[i].vertical); });
+      [&byte_of](std::size_t i) { return byte_of(i, 0); },
+      [&frame](std::size_t i) { return std::pair(frame.sampling[i].horizontal, frame.sampling[i].vertical); },
+      [&byte_of](std::size_t i) { return byte_of(i, 2); });
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ struct TileDemand {
   std::int64_t inside_width = 0;  ///< the part inside the image
   std::int64_t inside_height = 0;
   PixelFormat format = luminance_format;  ///< of the pixels that are wanted: or `rgb_format`
-  bool tiles_say_colour = false;          ///< marks of a JPEG may overrule `colour`; else its sampling alone
+  bool tiles_say_colour = false;          ///< markers of a JPEG may overrule `colour`; else its frame header alone
 
   bool operator==(const TileDemand&) const = default;
 };

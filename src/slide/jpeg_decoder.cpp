@@ -67,7 +67,8 @@ JpegMarks marks_of(const jpeg_decompress_struct& jpeg) {
   if (jpeg.num_components != 3) return marks;
   marks.add_components(
       [&jpeg](std::size_t i) { return jpeg.comp_info[i].component_id; },
-      [&jpeg](std::size_t i) { return std::pair(jpeg.comp_info[i].h_samp_factor, jpeg.comp_info[i].v_samp_factor); });
+      [&jpeg](std::size_t i) { return std::pair(jpeg.comp_info[i].h_samp_factor, jpeg.comp_info[i].v_samp_factor); },
+      [&jpeg](std::size_t i) { return jpeg.comp_info[i].quant_tbl_no; });
   return marks;
 }
 

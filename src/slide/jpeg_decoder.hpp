@@ -21,8 +21,8 @@ std::uint64_t sequential_jpeg_bytes(std::uint64_t width, std::uint64_t samples) 
 std::string damage_of_jpeg_tables(std::span<const std::byte> tables);
 
 /// JPEG tiles to luminance or RGB with libjpeg-turbo and its defaults: accurate integer IDCT, fancy upsampling.
-/// What components mean decide the slide's photometric tag and, in TIFF, the tile's own markers and sampling, as
-/// `colour_of_jpeg` has it; Aperio writes RGB components without a marker. The frame header says how they are sampled.
+/// What components mean decide the slide's photometric tag and what the tile says itself, as `colour_of_jpeg` has it;
+/// Aperio writes RGB components without a marker. The frame header says how they are sampled.
 class JpegDecoder {
  public:
   JpegDecoder();

@@ -106,6 +106,21 @@ class Colours(Case):
             self.assertTrue((self.pixels(self.folder / "copy.ome.tif") == found).all())
             (self.folder / "copy.ome.tif").unlink()
 
+    def test_ycbcr_tiles_without_a_marker_under_a_tag_that_says_rgb(self):
+        stored = [coded(tile, "JPEG", quality=90, subsampling=0) for tile in tiles(self.image)]
+        decoded = joined((numpy.asarray(Image.open(io.BytesIO(tile))) for tile in stored), 600, 700)
+        without_jfif = [tile[:2] + tile[2 + 18:] for tile in stored]
+        slide = write(self.folder / "bare.tif", Directory(700, 600, without_jfif, photometric=RGB, compression=JPEG))
+        found = self.pixels(slide)
+        self.assertLess(numpy.abs(found.astype(int) - decoded).max(), 3)
+        self.assertLess(numpy.abs(found.astype(int) - self.image).mean(), 4)
+        copied = self.folder / "copy.ome.tif"
+        self.assertDone(run("convert", slide, copied, "--compression", "copy"))
+        with tifffile.TiffFile(copied) as copy:
+            page = copy.pages[0]
+            self.assertEqual((page.photometric, page.tags[530].value), (YCBCR, (1, 1)))
+        self.assertTrue((self.pixels(copied) == found).all())
+
     def test_rgb_tiles_with_adobes_marker(self):
         # Pillow takes red, green and blue for Y, Cb and Cr, and leaves them as they are.
         as_ycbcr = [Image.merge("YCbCr", Image.fromarray(tile).split()) for tile in tiles(self.image)]

@@ -67,6 +67,20 @@ TEST_CASE("a stream that is picture alone is as it was, and says what its frame 
   CHECK(!tables.quantisation);
 }
 
+TEST_CASE("what names, sampling and tables of a frame's components say is told") {
+  const auto marks_of = [](JpegColour colour) {
+    Bytes found;
+    return append_picture(found, whole_jpeg(colour)).marks;
+  };
+  // Whole files have a JFIF header, whatever is in them.
+  const JpegMarks ycbcr{.jfif = true, .called_123 = true, .quantised_apart = true};
+  CHECK(marks_of(JpegColour::ycbcr_444) == ycbcr);
+  JpegMarks halved = ycbcr;
+  halved.sampled_apart = true;
+  CHECK(marks_of(JpegColour::ycbcr_420) == halved);
+  CHECK(marks_of(JpegColour::rgb) == JpegMarks{.jfif = true});
+}
+
 TEST_CASE("comments, data of applications and what follows the end are left out, but for what says colours") {
   const Bytes stream = whole_jpeg(JpegColour::ycbcr_420);
   for (const Bytes& other :

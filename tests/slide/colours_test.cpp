@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
 #include <string>
@@ -68,7 +70,10 @@ struct Row {
   std::string_view identifiers;
   bool subsampled;
   Is is;
+  std::array<int, 3> tables = {0, 0, 0};  ///< numbers of the quantisation tables
 };
+
+constexpr std::array<int, 3> as_libjpeg_has_ycbcr = {0, 1, 1};
 
 constexpr Row rows[] = {
     {"nothing but the tag", rgb_tag, false, -1, from_1, false, Is::rgb},
@@ -88,6 +93,20 @@ constexpr Row rows[] = {
     {"Adobe's marker without meaning, as none", rgb_tag, false, 77, from_1, false, Is::rgb},
     {"sampling and identifiers against RGB", rgb_tag, false, -1, from_1, true, Is::ycbcr},
     {"sampling alone against RGB", rgb_tag, false, -1, from_0, true, Is::refused},
+    {"tables and identifiers against RGB", rgb_tag, false, -1, from_1, false, Is::ycbcr, as_libjpeg_has_ycbcr},
+    {"tables the other way round", rgb_tag, false, -1, from_1, false, Is::ycbcr, {1, 0, 0}},
+    {"tables and identifiers agree", ycbcr_tag, false, -1, from_1, false, Is::ycbcr, as_libjpeg_has_ycbcr},
+    {"tables against RGB, and a marker without meaning", rgb_tag, false, 77, from_1, false, Is::ycbcr,
+     as_libjpeg_has_ycbcr},
+    {"tables, sampling and identifiers against RGB", rgb_tag, false, -1, from_1, true, Is::ycbcr, as_libjpeg_has_ycbcr},
+    {"tables and JFIF against RGB", rgb_tag, true, -1, from_1, false, Is::ycbcr, as_libjpeg_has_ycbcr},
+    {"tables alone against RGB", rgb_tag, false, -1, from_0, false, Is::rgb, as_libjpeg_has_ycbcr},
+    {"tables against names", rgb_tag, false, -1, letters, false, Is::rgb, as_libjpeg_has_ycbcr},
+    {"tables against Adobe's RGB", rgb_tag, false, 0, from_1, false, Is::rgb, as_libjpeg_has_ycbcr},
+    {"tables and the tag against Adobe's RGB", ycbcr_tag, false, 0, from_1, false, Is::rgb, as_libjpeg_has_ycbcr},
+    {"the third component's table alone", rgb_tag, false, -1, from_1, false, Is::rgb, {0, 0, 1}},
+    {"the second component's table alone", rgb_tag, false, -1, from_1, false, Is::rgb, {0, 1, 0}},
+    {"one other table for all", rgb_tag, false, -1, from_1, false, Is::rgb, {1, 1, 1}},
     {"identifiers against YCbCr", ycbcr_tag, false, -1, letters, false, Is::refused},
     {"sampling against identifiers", rgb_tag, false, -1, letters, true, Is::refused},
     {"JFIF against identifiers", rgb_tag, true, -1, letters, false, Is::refused},
@@ -99,7 +118,7 @@ constexpr Row rows[] = {
 /// A tile as the row has it, and the same without its marks.
 std::pair<Bytes, Bytes> tiles_of(const Row& row, const Picture& picture) {
   const int factor = row.subsampled ? 2 : 1;
-  const Bytes bare = encode_jpeg(picture, {.horizontal = factor, .vertical = factor});
+  const Bytes bare = with_tables(encode_jpeg(picture, {.horizontal = factor, .vertical = factor}), row.tables);
   Bytes tile = with_identifiers(bare, row.identifiers);
   if (row.adobe >= 0) tile = with_adobe(tile, row.adobe);
   if (row.jfif) tile = with_jfif(tile);
@@ -108,11 +127,12 @@ std::pair<Bytes, Bytes> tiles_of(const Row& row, const Picture& picture) {
 
 }  // namespace
 
-TEST_CASE("JPEG: markers and sampling overrule the tag, and what can't be told apart is refused") {
+TEST_CASE("JPEG: markers, sampling and tables overrule the tag, and what can't be told apart is refused") {
   const Picture picture = make_stained_picture(64, 48, 1);
   for (const Row& row : rows) {
     CAPTURE(row.what);
     CAPTURE(row.tag);
+    CAPTURE(row.tables[1]);
     const auto [tile, bare] = tiles_of(row, picture);
     const File file(directory_of({tile}, row.tag));
     if (row.is == Is::refused) {
@@ -161,11 +181,41 @@ TEST_CASE("JPEG: tiles of a level and levels of a slide may say different things
 TEST_CASE("JPEG: markers among the tables that tiles share say nothing") {
   const Picture picture = make_stained_picture(64, 48, 3);
   const JpegOptions options{.horizontal = 1, .vertical = 1, .without_tables = true};
-  const Bytes tile = encode_jpeg(picture, options);
+  // By other names than JFIF's, so that nothing in the tile speaks against the tag.
+  const Bytes tile = with_identifiers(encode_jpeg(picture, options), from_0);
   File file(directory_of({tile}, rgb_tag));
   file.tiff.directories[0].set_bytes(347, with_adobe(with_jfif(encode_jpeg_tables(options)), 1));
   const Bytes whole = encode_jpeg(picture, {.horizontal = 1, .vertical = 1});
   CHECK(file.read() == decode_jpeg_rgb(whole, true).data);
+}
+
+TEST_CASE("JPEG under the tag RGB: YCbCr 4:4:4 as libjpeg writes it without a marker is YCbCr, and its RGB stays RGB") {
+  const Picture picture = make_stained_picture(64, 48, 11);
+  const auto error = [&picture](const Pixels& pixels) {
+    REQUIRE(pixels.size() == picture.data.size());
+    long sum = 0;
+    for (std::size_t i = 0; i < pixels.size(); ++i) sum += std::abs(int{pixels[i]} - int{picture.data[i]});
+    return static_cast<double>(sum) / static_cast<double>(pixels.size());
+  };
+  for (const bool shared : {false, true}) {
+    CAPTURE(shared);
+    for (const bool is_rgb : {false, true}) {
+      CAPTURE(is_rgb);
+      JpegOptions options{.coding = is_rgb ? Coding::rgb : Coding::ycbcr,
+                          .horizontal = 1,
+                          .vertical = 1,
+                          .quality = 90,
+                          .without_tables = shared};
+      File file(directory_of({with_identifiers(encode_jpeg(picture, options), from_1)}, rgb_tag));
+      if (shared) file.tiff.directories[0].set_bytes(347, encode_jpeg_tables(options));
+      options.without_tables = false;
+      const Bytes whole = encode_jpeg(picture, options);
+      const Pixels pixels = file.read();
+      CHECK(pixels == decode_jpeg_rgb(whole, is_rgb).data);
+      CHECK(3 * error(pixels) < error(decode_jpeg_rgb(whole, !is_rgb).data));  // the colours that were meant
+      CHECK(Slide::open(file.write())->info().warnings.empty());
+    }
+  }
 }
 
 TEST_CASE("JPEG: four components are colours and alpha where the slide says so, and inks where Adobe's marker does") {
@@ -302,7 +352,11 @@ TEST_CASE("an image beside the slide has the colours that its JPEG says, or is r
   };
   const Bytes even = encode_jpeg(picture, {.horizontal = 1, .vertical = 1});
   const Bytes apart = encode_jpeg(picture);
-  CHECK(beside(even, rgb_tag) == decode_jpeg_rgb(even, true).data);
+  const Bytes unnamed = with_identifiers(even, from_0);
+  const Bytes rgb = with_identifiers(encode_jpeg(picture, {.coding = Coding::rgb}), from_1);
+  CHECK(beside(unnamed, rgb_tag) == decode_jpeg_rgb(even, true).data);
+  CHECK(beside(rgb, rgb_tag) == decode_jpeg_rgb(rgb, true).data);
+  CHECK(beside(even, rgb_tag) == decode_jpeg_rgb(even).data);
   CHECK(beside(with_jfif(even), rgb_tag) == decode_jpeg_rgb(even).data);
   CHECK(beside(with_jfif(apart), rgb_tag) == decode_jpeg_rgb(apart).data);
   CHECK(beside(with_adobe(even, 0), ycbcr_tag) == decode_jpeg_rgb(even, true).data);

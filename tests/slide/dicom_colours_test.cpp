@@ -97,7 +97,7 @@ TEST_CASE("DICOM: components of JPEG 2000 that are sampled apart are YCbCr, and 
 
 TEST_CASE("DICOM: JPEG is what PhotometricInterpretation says, and a mark that contradicts it is a line") {
   const TemporaryFolder folder;
-  const Bytes plain = encode_jpeg(small_picture(), {.horizontal = 1, .vertical = 1});
+  const Bytes plain = with_tables(encode_jpeg(small_picture(), {.horizontal = 1, .vertical = 1}), {0, 0, 0});
   const std::vector<std::uint8_t> as_rgb = decode_jpeg_components(plain).data;
   const std::vector<std::uint8_t> as_ycbcr = decode_jpeg_rgb(plain).data;
   CHECK(as_rgb != as_ycbcr);  // the test can tell
@@ -155,6 +155,32 @@ TEST_CASE("DICOM: subsampled components under the label RGB are YCbCr, with a li
   CHECK(slide->info().levels[0].colour == Colour::rgb);
 }
 
+TEST_CASE("DICOM: components named and quantised as YCbCr under the label RGB are YCbCr, with a line") {
+  const TemporaryFolder folder;
+  const Bytes even = encode_jpeg(small_picture(), {.horizontal = 1, .vertical = 1});
+  const Bytes real_rgb = encode_jpeg(small_picture(), {.coding = JpegOptions::Coding::rgb});
+  CHECK(decode_jpeg_rgb(even).data != decode_jpeg_components(even).data);  // the test can tell
+  const auto slide_of = [&](const Bytes& frame, const char* says) {
+    return Slide::open(folder.write("slide.dcm", file_of(frame, Codec::jpeg_rgb, says).encode()));
+  };
+  for (const Bytes& frame : {even, with_jfif(even), with_adobe(even, 1), with_tables(even, {1, 0, 0})}) {
+    const auto slide = slide_of(frame, "RGB");
+    CHECK(read_level_rgb(*slide) == decode_jpeg_rgb(frame).data);
+    CHECK(read_level(*slide) == decode_jpeg_grey(frame).data);
+    CHECK(slide->info().warnings == Lines{"its JPEG frames have a quantisation table for Cb and Cr, which means YCbCr, "
+                                          "and PhotometricInterpretation is RGB: taken as YCbCr"});
+  }
+  // Other names, one table for all, and Adobe's marker beside the label: RGB.
+  for (const Bytes& frame :
+       {with_identifiers(even, {"\0\1\2", 3}), with_identifiers(even, "RGB"), with_tables(even, {0, 0, 0}),
+        with_tables(even, {0, 0, 1}), with_adobe(even, 0), with_identifiers(real_rgb, "\1\2\3")}) {
+    const auto slide = slide_of(frame, "RGB");
+    CHECK(read_level_rgb(*slide) == decode_jpeg_components(frame).data);
+    CHECK(slide->info().warnings == Lines{});
+  }
+  CHECK(slide_of(even, "YBR_FULL")->info().warnings == Lines{});
+}
+
 TEST_CASE("DICOM: each JPEG frame has the colour that its own sampling leaves, whatever the first frame is") {
   const TemporaryFolder folder;
   const Picture picture = cut(picture_for(Codec::jpeg), 0, 0, 128, 64);
@@ -172,7 +198,8 @@ TEST_CASE("DICOM: each JPEG frame has the colour that its own sampling leaves, w
     std::array<Picture, 2> expected;
     for (std::size_t i = 0; i < 2; ++i) {
       const int factor = frames[i].halved ? 2 : 1;
-      const Bytes coded = encode_jpeg(halves[i], {.horizontal = factor, .vertical = factor});
+      // One table for all, so that sampling alone tells.
+      const Bytes coded = with_tables(encode_jpeg(halves[i], {.horizontal = factor, .vertical = factor}), {0, 0, 0});
       CHECK(decode_jpeg_rgb(coded).data != decode_jpeg_components(coded).data);  // the test can tell
       file.frames[i] = frames[i].marked(coded);
       const bool is_rgb = says == "RGB" && !frames[i].halved;

@@ -80,9 +80,14 @@ TEST_CASE("Aperio's RGB JPEG: photometric says what the components are, where no
     slide.tiff.directories[0].set(530, short_, {2, 2});
     CHECK(slide.read() == formula(decode_jpeg_components(tile)));
   }
-  SUBCASE("YCbCr components under photometric RGB are R, G, B") {
-    const Bytes tile = encode_jpeg(picture, {.horizontal = 1, .vertical = 1});
+  SUBCASE("components that may be anything") {
+    const Bytes tile = encode_jpeg(picture, {.coding = Coding::unknown});
     CHECK(OneTile(tile, rgb_photometric, 3).read() == formula(decode_jpeg_components(tile)));
+    CHECK(OneTile(tile, ycbcr_photometric, 3).read() == decode_jpeg_grey(tile).data);
+  }
+  SUBCASE("components named and quantised as YCbCr are YCbCr") {
+    const Bytes tile = encode_jpeg(picture, {.horizontal = 1, .vertical = 1});
+    CHECK(OneTile(tile, rgb_photometric, 3).read() == decode_jpeg_grey(tile).data);
   }
 }
 

@@ -54,4 +54,13 @@ inline Bytes with_identifiers(Bytes jpeg, std::string_view identifiers) {
   return jpeg;
 }
 
+/// Components of a baseline JPEG by other numbers of quantisation tables, which it must have.
+inline Bytes with_tables(Bytes jpeg, const std::array<int, 3>& numbers) {
+  const std::ptrdiff_t frame = place_of(jpeg, 0xC0);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    jpeg[static_cast<std::size_t>(frame) + 12 + 3 * i] = static_cast<std::byte>(numbers[i]);
+  }
+  return jpeg;
+}
+
 }  // namespace slidestream::test

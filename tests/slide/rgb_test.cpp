@@ -130,7 +130,10 @@ TEST_CASE("photometric says what a JPEG's components are, where nothing else doe
   CHECK(read(as_rgb, {.photometric = rgb_photometric}) == decode_jpeg_components(as_rgb).data);
   const Bytes even = encode_jpeg(picture, {.horizontal = 1, .vertical = 1});
   CHECK(read(even, {.photometric = ycbcr_photometric}) == decode_jpeg_rgb(even).data);
-  CHECK(read(even, {.photometric = rgb_photometric}) == decode_jpeg_rgb(even, true).data);
+  CHECK(read(even, {.photometric = rgb_photometric}) == decode_jpeg_rgb(even).data);  // by names and tables
+  const Bytes plain = encode_jpeg(picture, {.coding = Coding::unknown});
+  CHECK(read(plain, {.photometric = ycbcr_photometric}) == decode_jpeg_rgb(plain).data);
+  CHECK(read(plain, {.photometric = rgb_photometric}) == decode_jpeg_rgb(plain, true).data);
   // Luminance of RGB is the formula of the very same samples.
   const OneTile slide(as_rgb, {.photometric = rgb_photometric});
   CHECK(read_level(*slide.slide) == formula({64, 48, 3, read_level_rgb(*slide.slide)}));

@@ -252,15 +252,22 @@ TEST_CASE("a copy's tag is what the tiles' own markers say, and all of its tiles
   const test::TemporaryFolder folder;
   const test::Picture picture = test::make_stained_picture(64, 64, 3);
   const Bytes jfif = test::with_jfif(test::encode_jpeg(picture));
-  const Bytes adobe = test::with_adobe(test::encode_jpeg(picture, {.coding = test::JpegOptions::Coding::rgb}), 0);
+  const Bytes rgb = test::encode_jpeg(picture, {.coding = test::JpegOptions::Coding::rgb});
+  const Bytes adobe = test::with_adobe(rgb, 0), called_123 = test::with_identifiers(rgb, "\1\2\3");
+  const Bytes even = test::encode_jpeg(picture, {.horizontal = 1, .vertical = 1});
   struct Kind {
     const Bytes& tile;
     std::uint64_t tag;
     Colour colour;
   };
   int number = 0;
-  for (const auto& [tile, tag, colour] :
-       {Kind{jfif, 2, Colour::ycbcr}, {jfif, 6, Colour::ycbcr}, {adobe, 2, Colour::rgb}, {adobe, 6, Colour::rgb}}) {
+  // Without a marker, names and tables of the components tell.
+  for (const auto& [tile, tag, colour] : {Kind{jfif, 2, Colour::ycbcr},
+                                          {jfif, 6, Colour::ycbcr},
+                                          {adobe, 2, Colour::rgb},
+                                          {adobe, 6, Colour::rgb},
+                                          {even, 2, Colour::ycbcr},
+                                          {called_123, 2, Colour::rgb}}) {
     const Config config = config_of_copies(folder, "out" + std::to_string(number++));
     // One is missing, and becomes a white one.
     const std::string slide = slide_of(folder, {tile, tile, {}, tile}, tag);
@@ -271,8 +278,8 @@ TEST_CASE("a copy's tag is what the tiles' own markers say, and all of its tiles
     CHECK((test::read_level_rgb(*image) == test::read_level_rgb(*Slide::open(slide))));
   }
   // RGB without a marker among them: its frame is the same, its colours aren't.
-  const Bytes even = test::encode_jpeg(picture, {.horizontal = 1, .vertical = 1});
-  const std::string mixed = slide_of(folder, {test::with_jfif(even), even, even, even}, 2);
+  const Bytes unnamed = test::with_identifiers(even, {"\0\1\2", 3});
+  const std::string mixed = slide_of(folder, {test::with_jfif(even), unnamed, unnamed, unnamed}, 2);
   CHECK(
       cause(config_of_copies(folder, "mixed"), mixed) ==
       "encode: tile 1 (column 1, row 0) can't be copied: its colours aren't coded like those of the slide's first one");

@@ -66,12 +66,14 @@ std::string line_of(const std::string& frames, const std::string& said, const ch
   return "its " + frames + ", and PhotometricInterpretation is " + shown_code(said) + ": taken as " + taken;
 }
 
-std::string compare_jpeg(const Level& level, const std::string& said, const JpegContent& content) {
+std::string compare_jpeg(const Level& level, const std::string& said, const LevelCoding& coding,
+                         const JpegContent& content) {
   if (content.frame.components != 3) return {};
   constexpr int adobe_rgb = 0, adobe_ycbcr = 1;
   const JpegMarks& marks = content.marks;
-  if (level.colour == Colour::rgb && marks.sampled_apart) {
-    return line_of("JPEG frames have subsampled components, which means YCbCr", said, "YCbCr");  // by `colour_of_jpeg`
+  if (level.colour == Colour::rgb && colour_of_jpeg(level.colour, marks, coding.tiles_say_colour) == Colour::ycbcr) {
+    const char* what = marks.sampled_apart ? "subsampled components" : "a quantisation table for Cb and Cr";
+    return line_of(std::string("JPEG frames have ") + what + ", which means YCbCr", said, "YCbCr");
   }
   // Marks that contradict each other say nothing.
   const bool says_ycbcr = marks.jfif || marks.adobe == adobe_ycbcr || marks.sampled_apart;
@@ -100,7 +102,7 @@ std::string compare_colour(const Level& level, const std::string& said, const Le
   if (coding.samples != 3) return {};
   if (level.codec == Codec::jpeg) {
     const auto content = parse_head(coding, files, budget, parse_jpeg);
-    return content ? compare_jpeg(level, said, *content) : std::string();
+    return content ? compare_jpeg(level, said, coding, *content) : std::string();
   }
   // YBR_ICT and YBR_RCT are what component transforms give.
   if (level.codec != Codec::jpeg2000 || level.colour != Colour::rgb || !said.starts_with("YBR_")) return {};
