@@ -66,7 +66,8 @@ Bytes code(const JpegByHand& options, const JpegSampling& sampling) {
     component.component_id = options.ids[i];
     component.h_samp_factor = sampling.factors[i][0];
     component.v_samp_factor = sampling.factors[i][1];
-    component.quant_tbl_no = component.dc_tbl_no = component.ac_tbl_no = i == 0 ? 0 : 1;
+    component.quant_tbl_no = options.quantisation[i];
+    component.dc_tbl_no = component.ac_tbl_no = i == 0 ? 0 : 1;
     across = std::max(across, component.h_samp_factor);
     down = std::max(down, component.v_samp_factor);
   }
@@ -208,6 +209,8 @@ std::string describe(const JpegByHand& options) {
     const auto& [h, v] = jpeg_samplings()[options.sampling].factors[i];
     text += ' ' + std::to_string(h) + 'x' + std::to_string(v);
   }
+  text += ", quantised by";
+  for (std::size_t i = 0; i < options.ids.size(); ++i) text += ' ' + std::to_string(options.quantisation[i]);
   text += options.jfif ? ", JFIF" : "";
   return text + ", Adobe " + std::to_string(options.adobe) + ", tables " + places[static_cast<int>(options.tables)];
 }

@@ -37,8 +37,9 @@ const std::vector<JpegSampling>& jpeg_samplings();
 struct JpegByHand {
   int width = 44;
   int height = 28;
-  std::vector<std::uint8_t> ids = {1, 2, 3};  ///< one a component
-  std::size_t sampling = 0;                   ///< of `jpeg_samplings`
+  std::vector<std::uint8_t> ids = {1, 2, 3};       ///< one a component
+  std::size_t sampling = 0;                        ///< of `jpeg_samplings`
+  std::array<int, 4> quantisation = {0, 1, 1, 1};  ///< number of each component's table, 0 or 1
   JpegProcess process = JpegProcess::baseline;
   JpegTables tables = JpegTables::inside;
   int adobe = -1;  ///< the transform that an Adobe marker names; -1: no marker

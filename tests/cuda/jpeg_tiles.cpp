@@ -180,7 +180,7 @@ std::vector<NamedTile> tiles_for_rgb() {
     tiles.push_back(tile);
     tiles.push_back(
         make_tile(64, 64, {.horizontal = h, .vertical = v, .quality = 100, .content = Content::noise}, ++seed));
-    // The same under the tag RGB, which subsampled components overrule.
+    // The same under the tag RGB, which sampling overrules, or the components' names and tables.
     tiles.push_back(make_tile(64, 34, {.horizontal = h, .vertical = v}, ++seed));
     tiles.back().colour = Colour::rgb;
     tiles.back().name += ", tag RGB";

@@ -40,6 +40,14 @@ TEST_CASE("every combination has one verdict (large)") {
   }
 }
 
+TEST_CASE("what three components are has one verdict, and their pixels are of it") {
+  if (!gpu_is_there()) return report_skipped("no GPU");
+  for (const PixelFormat& format : {luminance_format, rgb_format}) {
+    DeviceBatches batches(format);
+    check_colours(batches.way(), format);
+  }
+}
+
 TEST_CASE("every size has one verdict") {
   if (!gpu_is_there()) return report_skipped("no GPU");
   for (const PixelFormat& format : {luminance_format, rgb_format}) {

@@ -88,6 +88,13 @@ TEST_CASE("every combination has one verdict") {
   }
 }
 
+TEST_CASE("what three components are has one verdict, and their pixels are of it") {
+  for (const PixelFormat& format : {luminance_format, rgb_format}) {
+    HostBatch batch(format);
+    check_colours(host_batch(batch), format);
+  }
+}
+
 TEST_CASE("every size has one verdict") {
   for (const PixelFormat& format : {luminance_format, rgb_format}) {
     HostBatch batch(format);

@@ -8,8 +8,10 @@
 #include <random>
 #include <string>
 
+#include "codec/jpeg_stream.hpp"
 #include "cuda/jpeg_by_hand.hpp"
 #include "slide/jpeg_decoder.hpp"
+#include "slide/test_images.hpp"
 
 namespace slidestream::test {
 namespace {
@@ -20,6 +22,9 @@ constexpr std::array<Colour, 4> colours = {Colour::grey, Colour::grey_inverted, 
 constexpr std::array<std::array<std::uint8_t, 4>, 4> identifiers = {
     {{1, 2, 3, 4}, {0, 1, 2, 3}, {'R', 'G', 'B', 'A'}, {1, 1, 2, 2}}};
 constexpr std::size_t doubled = 3;
+/// Numbers of components' quantisation tables. No other choice has seven values, so that all of them meet.
+constexpr std::array<std::array<int, 4>, 7> quantisations = {
+    {{0, 1, 1, 1}, {0, 0, 0, 0}, {0, 0, 1, 1}, {0, 1, 0, 1}, {1, 0, 0, 0}, {1, 1, 0, 0}, {1, 1, 1, 1}}};
 
 enum class Expected { anything, accepted, refused };
 
@@ -89,6 +94,13 @@ bool are_sampled_apart(const JpegByHand& options) {
   return factors[0] != factors[1] || factors[0] != factors[2];
 }
 
+/// Whether three components have the names and the tables of Y, Cb and Cr.
+bool are_coded_as_ycbcr(const JpegByHand& options) {
+  const std::array<int, 4>& tables = options.quantisation;
+  return options.ids[0] == 1 && options.ids[1] == 2 && options.ids[2] == 3 && tables[0] != tables[1] &&
+         tables[1] == tables[2];
+}
+
 /// What three components are by the tag, or by what the tile says where that counts: nothing where it can't be told.
 /// Said once more, as a table.
 std::optional<Colour> told(const JpegByHand& options, Colour tag) {
@@ -106,6 +118,7 @@ std::optional<Colour> told(const JpegByHand& options, Colour tag) {
   }
   if (options.jfif) return rgb_names ? std::nullopt : std::optional(Colour::ycbcr);
   if (rgb_names) return tag == Colour::rgb && !apart ? std::optional(Colour::rgb) : std::nullopt;
+  if (are_coded_as_ycbcr(options)) return Colour::ycbcr;
   if (tag == Colour::rgb && apart) return jfif_names ? std::optional(Colour::ycbcr) : std::nullopt;
   return tag;
 }
@@ -115,7 +128,10 @@ std::optional<Colour> colour_for(const JpegByHand& options, const TileDemand& de
   const bool grey = demand.colour == Colour::grey || demand.colour == Colour::grey_inverted;
   if (grey || options.ids.size() < 3) return demand.colour;
   const bool is_colour = options.ids.size() == 3;
-  if (!demand.tiles_say_colour) return is_colour && are_sampled_apart(options) ? Colour::ycbcr : demand.colour;
+  if (!demand.tiles_say_colour) {
+    const bool ycbcr = is_colour && (are_sampled_apart(options) || (are_coded_as_ycbcr(options) && options.adobe != 0));
+    return ycbcr ? Colour::ycbcr : demand.colour;
+  }
   if (is_colour) return told(options, demand.colour);
   return std::nullopt;  // four components: `samples` isn't theirs here
 }
@@ -144,6 +160,20 @@ void add_whole(std::vector<Case>& cases, Case c) {
   cases.push_back(std::move(c));
 }
 
+/// A whole tile, and what must become of it.
+Case case_of(const JpegByHand& options, const Bytes& made, Colour tag, bool tiles_say, bool distinct) {
+  const std::size_t components = options.ids.size();
+  TileDemand demand = whole_tile(tag, options.width, options.height);
+  demand.tiles_say_colour = tiles_say;
+  const std::optional<Colour> colour = colour_for(options, demand);
+  const bool ordinary = colour && is_ordinary(options, *colour, distinct);
+  const bool known = colour && is_known(options, *colour, distinct);
+  const Expected on_cpu = ordinary || known                   ? Expected::accepted
+                          : !colour || !fits(tag, components) ? Expected::refused
+                                                              : Expected::anything;
+  return {describe(options) + (tiles_say ? ", tiles say" : ""), made, demand, ordinary, on_cpu};
+}
+
 /// All combinations with JPEGTables in one place; `number` counts over all of them.
 void add_combinations(std::vector<Case>& cases, JpegTables tables, std::size_t step, std::size_t& number) {
   JpegByHand options;
@@ -157,22 +187,14 @@ void add_combinations(std::vector<Case>& cases, JpegTables tables, std::size_t s
           for (options.adobe = -1; options.adobe <= 2; ++options.adobe) {
             options.restart_interval = static_cast<int>(number % 3);
             options.jfif = number / 8 % 5 == 4;
+            options.quantisation = quantisations[number / 8 % quantisations.size()];
             std::optional<Bytes> made;
             for (const Colour tag : colours) {
               for (const bool tiles_say : {false, true}) {
                 if (number++ % step != 0) continue;
                 if (!made) made = make_jpeg(options);
-                TileDemand demand = whole_tile(tag, options.width, options.height);
-                demand.tiles_say_colour = tiles_say;
-                const std::optional<Colour> colour = colour_for(options, demand);
                 const bool distinct = ids != doubled || components == 1;
-                const bool ordinary = colour && is_ordinary(options, *colour, distinct);
-                const bool known = colour && is_known(options, *colour, distinct);
-                const Expected on_cpu = ordinary || known                   ? Expected::accepted
-                                        : !colour || !fits(tag, components) ? Expected::refused
-                                                                            : Expected::anything;
-                const char* named = tiles_say ? ", tiles say" : "";
-                add_whole(cases, {describe(options) + named, *made, demand, ordinary, on_cpu});
+                add_whole(cases, case_of(options, *made, tag, tiles_say, distinct));
               }
             }
           }
@@ -228,6 +250,7 @@ JpegByHand random_ordinary(std::mt19937& random, JpegTables tables) {
   options.tables = tables;
   if (random() % 3 == 0) options.ids = {1};
   options.sampling = random() % 9;
+  options.quantisation = quantisations[random() % quantisations.size()];
   options.adobe = static_cast<int>(random() % 4) - 1;
   options.jfif = random() % 4 == 0;
   options.restart_interval = static_cast<int>(random() % 3);
@@ -250,6 +273,60 @@ void check_combinations(const GpuWay& decode, const PixelFormat& format, std::si
   CHECK(counts.refused > counts.all / 3);
 }
 
+void check_colours(const GpuWay& decode, const PixelFormat& format) {
+  std::vector<Case> cases;
+  JpegByHand options;
+  std::size_t number = 0, rgb = 0, ycbcr = 0, refused = 0;
+  for (std::size_t ids = 0; ids < doubled; ++ids) {
+    options.ids.assign(identifiers[ids].begin(), identifiers[ids].begin() + 3);
+    for (options.adobe = -1; options.adobe <= 2; ++options.adobe) {
+      for (const bool jfif : {false, true}) {
+        options.jfif = jfif;
+        for (const std::size_t sampling : {0, 2}) {
+          options.sampling = sampling;
+          for (const auto& quantisation : quantisations) {
+            options.quantisation = quantisation;
+            const Bytes made = make_jpeg(options);
+            const Picture as_rgb = decode_jpeg_components(made), as_ycbcr = decode_jpeg_rgb(made);
+            REQUIRE(as_rgb.data != as_ycbcr.data);  // the test can tell
+            for (const Colour tag : {Colour::rgb, Colour::ycbcr}) {
+              for (const bool tiles_say : {false, true}) {
+                Case c = case_of(options, made, tag, tiles_say, true);
+                CAPTURE(c.name);
+                CAPTURE(name(tag));
+                const std::optional<Colour> expected = colour_for(options, c.demand);
+                Bytes picture;
+                CHECK((colour_of_jpeg(tag, append_picture(picture, made).marks, tiles_say) == expected));
+                TileDemand demand = c.demand;
+                demand.format = format;
+                const std::optional<std::vector<std::uint8_t>> cpu = decode_with_libjpeg(made, demand);
+                REQUIRE(cpu.has_value() == expected.has_value());
+                const bool luminance = format == luminance_format;
+                if (expected == Colour::rgb) {
+                  CHECK(*cpu == (luminance ? formula(as_rgb) : as_rgb.data));
+                } else if (expected) {
+                  CHECK(*cpu == (luminance ? decode_jpeg_grey(made).data : as_ycbcr.data));
+                }
+                rgb += expected == Colour::rgb ? 1 : 0;
+                ycbcr += expected == Colour::ycbcr ? 1 : 0;
+                refused += expected ? 0 : 1;
+                ++number;
+                add_whole(cases, std::move(c));
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+  Counts counts;
+  check(cases, {}, decode, format, counts);
+  CHECK(counts.all == number);
+  CHECK(counts.refused == refused);
+  CHECK(counts.vouched == rgb + ycbcr);
+  MESSAGE(number << " tiles, " << rgb << " RGB, " << ycbcr << " YCbCr, " << refused << " refused");
+}
+
 void check_sizes(const GpuWay& decode, const PixelFormat& format) {
   std::vector<Case> cases;
   constexpr int width = 48;
@@ -257,6 +334,7 @@ void check_sizes(const GpuWay& decode, const PixelFormat& format) {
   for (const Colour colour : colours) {
     JpegByHand options;
     options.ids = colour == Colour::rgb ? std::vector<std::uint8_t>{1, 2, 3} : std::vector<std::uint8_t>{1};
+    if (colour == Colour::rgb) options.quantisation = {0, 0, 0, 0};
     if (colour == Colour::ycbcr) options = {.ids = {1, 2, 3}, .sampling = 2};
     for (const int frame_width : {1, 32, 39, 40, 41, 47, 48, 49, 56, 96}) {
       for (const int frame_height : {1, 23, 24, 25, 31, 32, 33, 40, 64}) {

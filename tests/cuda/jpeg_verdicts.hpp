@@ -20,6 +20,10 @@ inline constexpr std::size_t most_tiles_at_once = 4096;
 /// Photometric tag x number and identifiers of components x Adobe marker x sampling x tables x process: each `step`-th.
 void check_combinations(const GpuWay& decode, const PixelFormat& format, std::size_t step);
 
+/// All that may say what three components are: photometric tag x identifiers x markers x sampling x quantisation
+/// tables. The pixels must be those of the colour that the test expects.
+void check_colours(const GpuWay& decode, const PixelFormat& format);
+
 /// Frames larger and smaller than the tile, inside the image and at its edge, wanted in whole and in part.
 void check_sizes(const GpuWay& decode, const PixelFormat& format);
 
