@@ -253,6 +253,30 @@ TEST_CASE_FIXTURE(Fixture, "a SubIFD at byte 0 is none") {
   CHECK(error().find("lies outside the file") != std::string::npos);
 }
 
+TEST_CASE_FIXTURE(Fixture, "a SubIFD leads to others, each of which counts once") {
+  tiff.directories = {view(1600, 960)};
+  TestDirectory& base = tiff.directories[0];
+  base.subs = {view(800, 480), view(400, 240), view(333, 480), view(200, 120)};
+  base.chained = true;
+  const std::string all = "1600x960 800x480 400x240 200x120 |";
+  for (const bool big : {false, true}) {
+    tiff.big = big;
+    tiff.big_endian = big;
+    CHECK(found() == all);
+    CHECK(warnings() == Lines{});
+  }
+  // It ends where it comes to one of its own.
+  for (const int to : {0, 2, 3}) {
+    base.chain_to = to;
+    CHECK(found() == all);
+    CHECK(warnings() == Lines{});
+  }
+  base.chain_to = -1;
+  base.chain_end = 1U << 30;
+  CHECK(found() == all);
+  CHECK(warnings() == Lines{"a SubIFD leads to what is no directory: it is passed over"});
+}
+
 TEST_CASE_FIXTURE(Fixture, "a level that stands among the SubIFDs and in the main chain is one level") {
   tiff.directories = {view(1600, 960), view(800, 480)};
   tiff.directories[0].subs = {view(800, 480)};

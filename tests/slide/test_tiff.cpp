@@ -77,7 +77,18 @@ class Writer {
 
   Place write_directory(TestDirectory directory) {
     std::vector<std::uint64_t> subs;
-    for (const TestDirectory& sub : directory.subs) subs.push_back(write_directory(sub).at);
+    std::size_t link = 0;
+    for (const TestDirectory& sub : directory.subs) {
+      const auto [at, next] = write_directory(sub);
+      if (directory.chained && !subs.empty()) patch(link, at);
+      subs.push_back(at);
+      link = next;
+    }
+    if (directory.chained) {
+      const int to = directory.chain_to;
+      patch(link, to < 0 ? directory.chain_end : subs.at(static_cast<std::size_t>(to)));
+      subs.resize(1);
+    }
     if (!subs.empty()) directory.set(sub_ifds, tiff_.big ? long8 : long_, subs);
     write_tiles(directory);
     std::sort(directory.tags.begin(), directory.tags.end(), [](auto& a, auto& b) { return a.tag < b.tag; });

@@ -29,6 +29,9 @@ struct TestDirectory {
   std::vector<Bytes> tiles;   ///< an empty one gets offset 0 and byte count 0
   bool tiled = true;
   std::vector<TestDirectory> subs;
+  bool chained = false;         ///< SubIFDs names the first of `subs` alone, which leads to the second, and so on
+  int chain_to = -1;            ///< which of them the last one leads to
+  std::uint64_t chain_end = 0;  ///< the place that it leads to without
 
   TestDirectory& set(std::uint16_t tag, std::uint16_t type, std::vector<std::uint64_t> numbers);
   TestDirectory& set_short(std::uint16_t tag, std::uint64_t value) { return set(tag, short_, {value}); }

@@ -316,12 +316,17 @@ class DirectoryReader {
       throw_slide_error(file_.path(), "SubIFDs has " + std::to_string(entry->count) + " values, supported are up to " +
                                           std::to_string(most_sub_directories));
     }
+    bool are_whole = true;
     for (const std::uint64_t offset : raw_.values(*entry, "SubIFDs")) {
       // 0 is no place: libvips wrote it where an image is too small for a level. One that comes again is no other
       // level.
       if (offset == 0 || !seen_.insert(offset).second) continue;
       result.push_back(examine(raw_.directory(offset), false));
+      for (RawDirectory& next : raw_.chain_behind(result.back().raw, seen_, are_whole)) {
+        result.push_back(examine(std::move(next), false));
+      }
     }
+    if (!are_whole) slide_.info.warnings.emplace_back("a SubIFD leads to what is no directory: it is passed over");
     warn_of_sizes(result, "SubIFD");
     return result;
   }

@@ -7,7 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <unordered_set>
+#include <slidestream/error.hpp>
 
 namespace slidestream {
 namespace {
@@ -147,6 +147,23 @@ std::vector<RawDirectory> RawTiff::main_chain() const {
     }
     chain.push_back(directory(offset));
     offset = chain.back().next;
+  }
+  return chain;
+}
+
+std::vector<RawDirectory> RawTiff::chain_behind(const RawDirectory& first, std::unordered_set<std::uint64_t>& seen,
+                                                bool& is_whole) const {
+  std::vector<RawDirectory> chain;
+  try {
+    for (std::uint64_t offset = first.next; offset != 0 && seen.insert(offset).second; offset = chain.back().next) {
+      chain.push_back(directory(offset));
+    }
+  } catch (const StoppedError&) {
+    throw;
+  } catch (const StorageError&) {
+    throw;
+  } catch (const SlideError&) {
+    is_whole = false;
   }
   return chain;
 }

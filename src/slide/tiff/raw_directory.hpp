@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "slide/file.hpp"
@@ -48,6 +49,11 @@ class RawTiff {
   std::vector<RawDirectory> main_chain() const;
 
   RawDirectory directory(std::uint64_t offset) const;
+
+  /// The directories that `first` leads to, up to one that is in `seen`; they are added to it. `is_whole` becomes false
+  /// where one of them can't be read, which ends the chain.
+  std::vector<RawDirectory> chain_behind(const RawDirectory& first, std::unordered_set<std::uint64_t>& seen,
+                                         bool& is_whole) const;
 
   /// The first value of an unsigned entry; none when the tag is missing, empty, of another type or outside the file.
   std::optional<std::uint64_t> number(const RawDirectory& directory, std::uint16_t tag) const;
