@@ -62,6 +62,7 @@ struct SlideInfo {
   std::vector<std::string> associated;  ///< names of the images that are not levels: thumbnail, label, macro
   std::optional<double> mpp;            ///< micrometres per pixel at level 0: across, and unless `mpp_y` is set, down
   std::optional<double> mpp_y;          ///< down, if pixels aren't square: both differ by more than 1 %
+  std::optional<double> said_mpp_y;     ///< down, if the slide says another size than `mpp`, by however little
   std::optional<double> magnification;  ///< objective power; 10 / mpp if `OpenOptions` gave the mpp
   std::vector<std::string> channels;    ///< names of the channels, if the slide has several
   bool is_srgb = false;                 ///< colours are converted from its ICC profile (`OpenOptions::to_srgb`)

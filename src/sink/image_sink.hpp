@@ -34,7 +34,7 @@ struct ImageDescription {
   Size size;         ///< of level 0, in pixels
   PixelFormat format;
   std::optional<double> mpp;            ///< micrometres per pixel at level 0: across, and unless `mpp_y` is set, down
-  std::optional<double> mpp_y;          ///< down, where pixels aren't square
+  std::optional<double> mpp_y;          ///< down, where that is another size
   std::optional<double> magnification;  ///< of the objective
   std::vector<std::string> channel_names;
   std::vector<std::byte> icc;                                 ///< ICC profile; empty: none

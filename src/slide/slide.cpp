@@ -138,6 +138,7 @@ std::shared_ptr<const Slide> Slide::open(const std::filesystem::path& path, cons
   if (given > 0.0) {
     impl->info.mpp = given;
     impl->info.mpp_y.reset();
+    impl->info.said_mpp_y.reset();
     impl->info.magnification = micrometres_at_magnification_1 / given;
   }
   compare_with_magnification(impl->info);

@@ -250,6 +250,18 @@ class PixelSizes(Files):
         self.assertDone(run("convert", file, out))
         self.assertEqual((info(out)["mpp"], info(out)["magnification"]), (0.5, 20.0))
 
+    def test_sizes_that_differ_a_little_are_both_kept(self):
+        image = picture(256, 256)
+        xml = OME + ome_image(0, "a", image.shape, 'PhysicalSizeX="0.25" PhysicalSizeY="0.251"') + "</OME>"
+        file = self.written("nearly.ome.tif", (image, {"description": xml.encode()}))
+        shown = self.assertDone(run("info", file))
+        self.assertIn("0.25 x 0.251 micrometres per pixel at level 0, taken for square", shown.stdout)
+        self.assertEqual(shown.stderr, "")
+        out = self.folder / "out.ome.tif"
+        self.assertDone(run("convert", file, out))
+        for path in file, out:
+            self.assertEqual((info(path)["mpp"], info(path)["mpp_y"]), (0.25, 0.251))
+
     def test_spellings_of_ome_xml(self):
         image = picture(128, 128)
         def size(unit, value="0.25"):

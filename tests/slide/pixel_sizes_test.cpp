@@ -137,7 +137,13 @@ TEST_CASE_FIXTURE(Fixture, "Pixels that aren't square have two sizes, of 1 % and
     CHECK_FALSE(square.mpp_y.has_value());
     CHECK(square.mean_mpp() == square.mpp);
     CHECK(refusal(square).empty());
+    // What the slide says is kept.
+    CHECK(square.said_mpp_y.has_value() == (near != std::string("0.25")));
+    CHECK(square.said_mpp_y.value_or(0.25) == doctest::Approx(std::stod(near)));
   }
+  CHECK(info.said_mpp_y == info.mpp_y);
+  const auto given = Slide::open(folder.write("slide.tif", tiff.bytes()), {.mpp = 0.5});
+  CHECK_FALSE(given->info().said_mpp_y.has_value());
   CHECK_FALSE(ome("PhysicalSizeX=\"0.25\" PhysicalSizeY=\"1\" PhysicalSizeYUnit=\"pixel\"").mpp_y.has_value());
 
   tiff.directories[0].remove(270).set(282, rational, {20000}).set(283, rational, {10000}).set_short(296, 3);

@@ -103,6 +103,24 @@ TEST_CASE("images, masks and maps have both sizes of pixels that aren't square")
   CHECK(transforms[1]["translation"][2].get<double>() == doctest::Approx(0.25));
 }
 
+TEST_CASE("images keep both sizes of pixels that are taken for square") {
+  const TemporaryFolder folder;
+  TestTiff tiff;
+  tiff.directories = {level_of(make_stained_picture(500, 400, 1))};
+  tiff.directories[0].set(282, rational, {20000}).set(283, rational, {20100}).set_short(296, 3);
+  const std::string slide = folder.write("nearly.tif", tiff.bytes());
+  Config config = config_of(folder, "nearly");
+  config.operators.run = {"identity"};
+  const RunResult result = run(config, {slide});
+  REQUIRE_MESSAGE(result.slides.at(0).complete(), result.slides[0].error);
+  const auto& values = result.slides[0].values;
+  CHECK(std::ranges::find(values, "mpp_y", &NamedValue::name) == values.end());
+  const auto image = Slide::open(std::filesystem::path(config.output.dir) / "images/nearly.identity.ome.tif");
+  CHECK(image->info().mpp.value() == doctest::Approx(0.5));
+  CHECK_FALSE(image->info().mpp_y.has_value());
+  CHECK(image->info().said_mpp_y.value_or(0.0) == doctest::Approx(10000.0 / 20100.0));
+}
+
 TEST_CASE("what needs one pixel size refuses others by name, and takes input.mpp") {
   const TemporaryFolder folder;
   const std::string slide = unequal_slide(folder);

@@ -23,7 +23,7 @@ void write_outlines(const Mask& mask, const std::filesystem::path& file, const s
 /// \param settings for its metadata, by name
 /// \param figures the same
 /// \param mpp micrometres per pixel of level 0 of the slide, where known
-/// \param mpp_y the same down, where pixels aren't square
+/// \param mpp_y the same down, where that is another size
 void write_mask(const Mask& mask, const std::filesystem::path& file, const std::string& name,
                 const std::vector<std::pair<std::string, std::string>>& settings,
                 const std::vector<std::pair<std::string, std::string>>& figures, const std::optional<double>& mpp,

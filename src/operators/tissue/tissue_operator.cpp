@@ -45,7 +45,7 @@ class TissueParameters final : public SlideParameters {
         share_(tissue_share(mask)),
         bytes_(writing_bytes(mask.pixels.size(), count_runs(mask, 1), static_cast<std::uint64_t>(corners))),
         mpp_(info.mpp),
-        mpp_y_(info.mpp_y),
+        mpp_y_(info.said_mpp_y),
         mean_mpp_(info.mean_mpp()),
         simplify_(simplify),
         settings_(std::move(settings)),

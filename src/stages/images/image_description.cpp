@@ -67,7 +67,7 @@ ImageDescription describe_image(const RunContext& context, const SlideRun& slide
   description.labels = product.labels;
   description.blank_label = product.blank_label;
   description.mpp = slide.result.mpp;
-  if (info.mpp_y) description.mpp_y = *info.mpp_y * info.downsample_y(slide.level);
+  if (info.said_mpp_y) description.mpp_y = *info.said_mpp_y * info.downsample_y(slide.level);
   if (info.magnification) description.magnification = *info.magnification / level.downsample;
   if (network != nullptr) {
     description.size = network->stitch.image;
