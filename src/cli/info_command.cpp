@@ -27,6 +27,7 @@
 #include "output/text.hpp"
 #include "slide/openslide/second_opinion.hpp"
 #include "slide/srgb_conversion.hpp"
+#include "slide/tile_colour.hpp"
 
 namespace slidestream::cli {
 
@@ -45,12 +46,19 @@ Json optional_json(const std::optional<T>& value) {
   return value ? Json(*value) : Json();
 }
 
-Json level_json(const Level& level) {
-  return {{"width", level.width},           {"height", level.height},
-          {"downsample", level.downsample}, {"tiled", level.tiled},
-          {"tile_width", level.tile_width}, {"tile_height", level.tile_height},
-          {"columns", level.columns},       {"rows", level.rows},
-          {"codec", name(level.codec)},     {"colour", name(level.colour)}};
+Json level_json(const Slide& slide, std::size_t index) {
+  const Level& level = slide.info().levels[index];
+  return {{"width", level.width},
+          {"height", level.height},
+          {"downsample", level.downsample},
+          {"tiled", level.tiled},
+          {"tile_width", level.tile_width},
+          {"tile_height", level.tile_height},
+          {"columns", level.columns},
+          {"rows", level.rows},
+          {"codec", name(level.codec)},
+          {"colour", name(colour_of_tiles(slide, index))},
+          {"said_colour", name(level.colour)}};
 }
 
 Json names_json(const std::vector<std::string>& names) {
@@ -79,14 +87,14 @@ Json info_json(const Slide& slide, std::set<std::string>& names) {
   const IccProfile icc = slide.icc_profile(0);
   const std::string fault = find_srgb_conversion(slide).fault;
   Json levels = Json::array();
-  for (const Level& level : info.levels) levels.push_back(level_json(level));
+  for (std::size_t i = 0; i < info.levels.size(); ++i) levels.push_back(level_json(slide, i));
   return {{"path", free_name(info.path.string(), names)},
           {"file_size", info.file_size},
           {"format", json_text(info.format)},
           {"container", info.container},
           {"library", json_text(info.library)},
           {"mpp", optional_json(info.mpp)},
-          {"mpp_y", optional_json(info.mpp_y ? info.mpp_y : info.mpp)},
+          {"mpp_y", optional_json(info.said_mpp_y ? info.said_mpp_y : info.mpp)},
           {"magnification", optional_json(info.magnification)},
           {"levels", std::move(levels)},
           {"icc_bytes", icc.bytes.size()},
@@ -133,6 +141,25 @@ std::string listed_channels(const std::vector<std::string>& names) {
   return text;
 }
 
+/// Both sizes where they differ in what is shown of them.
+std::string pixel_size_text(const SlideInfo& info) {
+  if (!info.mpp) return "not given";
+  const std::string across = short_number(*info.mpp);
+  if (info.mpp_y) return across + " x " + short_number(*info.mpp_y) + " micrometres per pixel at level 0, not square";
+  const std::string down = info.said_mpp_y ? short_number(*info.said_mpp_y) : across;
+  if (down == across) return across + " micrometres a pixel at level 0";
+  return across + " x " + down + " micrometres per pixel at level 0, taken for square";
+}
+
+/// What tiles hold, and of JPEG what the slide says where that is something else: readers that believe it show other
+/// colours. Of JPEG 2000 the codestream decides.
+std::string colour_text(const Slide& slide, std::size_t index) {
+  const Level& level = slide.info().levels[index];
+  const Colour colour = colour_of_tiles(slide, index);
+  if (colour == level.colour || level.codec != Codec::jpeg) return name(colour);
+  return std::string(name(colour)) + ", said to be " + name(level.colour);
+}
+
 std::string info_text(const Slide& slide, const Style& style) {
   const SlideInfo& info = slide.info();
   std::string text = style.bold(printable(info.path.string())) + "\n";
@@ -142,11 +169,7 @@ std::string info_text(const Slide& slide, const Style& style) {
   line("format", info.format + (info.container == "BigTIFF" ? ", BigTIFF" : ""));
   if (!info.library.empty()) line("read by", printable(info.library));
   line("size", bytes_text(static_cast<double>(info.file_size)) + " (" + count_text(info.file_size) + " bytes)");
-  const std::string across = info.mpp ? short_number(*info.mpp) : "";
-  line("mpp", !info.mpp ? "not given"
-              : info.mpp_y
-                  ? across + " x " + short_number(*info.mpp_y) + " micrometres per pixel at level 0, not square"
-                  : across + " micrometres a pixel at level 0");
+  line("mpp", pixel_size_text(info));
   line("magnification", info.magnification ? short_number(*info.magnification) + " x" : "not given");
   if (info.channels.size() > 1) {
     line("channels", std::to_string(info.channels.size()) +
@@ -164,7 +187,7 @@ std::string info_text(const Slide& slide, const Style& style) {
     levels.add({std::to_string(i), std::to_string(level.width), std::to_string(level.height),
                 short_number(level.downsample),
                 product(level.tile_width, level.tile_height) + (level.tiled ? "" : " strip"),
-                product(level.columns, level.rows), name(level.codec), name(level.colour)});
+                product(level.columns, level.rows), name(level.codec), colour_text(slide, i)});
   }
   text += "\n" + levels.text(style, "  ");
   if (info.properties.empty()) return text;

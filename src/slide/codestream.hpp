@@ -35,6 +35,8 @@ struct Codestream {
     };
     return components.size() >= 3 && (differs(1) || differs(2));
   }
+  /// Whether components 0 to 2 are Y, Cb and Cr, whatever the slide says.
+  bool ycbcr_is_coded() const noexcept { return jp2_says_ycbcr || (sampled_apart() && !colour_transform); }
 };
 
 /// Precincts, and code-blocks, of all components that a codestream may have: a decoder allocates one to two KiB for

@@ -233,6 +233,15 @@ void write_pixels(const TileJob& job, const Codestream& codestream, const opj_im
 
 }  // namespace
 
+CodedFrame frame_of(const Codestream& codestream) noexcept {
+  return {codestream.width,
+          codestream.height,
+          codestream.components.size(),
+          codestream.irreversible_colour_transform,
+          codestream.colour_transform,
+          codestream.ycbcr_is_coded()};
+}
+
 std::uint64_t jpeg2000_bytes(std::uint64_t samples, std::uint64_t compressed) noexcept {
   // 32 bits per sample of the tile and of the image, and the bytes of code-blocks put together.
   return 8 * samples + 2 * compressed;
@@ -240,11 +249,7 @@ std::uint64_t jpeg2000_bytes(std::uint64_t samples, std::uint64_t compressed) no
 
 void decode_jpeg2000(const TileJob& job, std::span<const std::byte> bytes) {
   const Codestream codestream = parse_codestream(bytes);
-  const bool ycbcr = codestream.jp2_says_ycbcr || (codestream.sampled_apart() && !codestream.colour_transform);
-  const PixelsOf pixels_of = check_frame(job,
-                                         {codestream.width, codestream.height, codestream.components.size(),
-                                          codestream.irreversible_colour_transform, codestream.colour_transform, ycbcr},
-                                         "JPEG 2000 codestream");
+  const PixelsOf pixels_of = check_frame(job, frame_of(codestream), "JPEG 2000 codestream");
   const unsigned needed = pixels_of == PixelsOf::rgb || pixels_of == PixelsOf::ycbcr ? 3 : 1;
   check_components(codestream, needed);
   std::uint64_t samples = 0;

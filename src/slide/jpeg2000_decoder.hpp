@@ -4,9 +4,14 @@
 #include <cstdint>
 #include <span>
 
+#include "codec/tile_rule.hpp"
+#include "slide/codestream.hpp"
 #include "slide/tile_job.hpp"
 
 namespace slidestream {
+
+/// What the rule for tiles asks of a codestream.
+CodedFrame frame_of(const Codestream& codestream) noexcept;
 
 /// Memory that OpenJPEG takes for so many samples of all components, in bytes, besides what it takes for each part of
 /// the codestream.

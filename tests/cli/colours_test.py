@@ -94,6 +94,9 @@ class Colours(Case):
         for photometric in RGB, YCBCR:
             slide, stored = self.jfif(photometric, subsampling=2)
             decoded = joined((numpy.asarray(Image.open(io.BytesIO(tile))) for tile in stored), 600, 700)
+            level, = json.loads(self.assertDone(run("info", "--json", slide)).stdout)["levels"]
+            self.assertEqual((level["colour"], level["said_colour"]), ("ycbcr", {RGB: "rgb", YCBCR: "ycbcr"}[photometric]))
+            self.assertEqual("ycbcr, said to be rgb" in run("info", slide).stdout, photometric == RGB)
             found = self.pixels(slide)
             self.assertLess(numpy.abs(found.astype(int) - decoded).max(), 3)
             self.assertLess(numpy.abs(found.astype(int) - self.image).mean(), 4)

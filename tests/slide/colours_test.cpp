@@ -15,6 +15,7 @@
 #include "codec/ycbcr.hpp"
 #include "slide/marked_jpeg.hpp"
 #include "slide/test_images.hpp"
+#include "slide/tile_colour.hpp"
 
 using namespace slidestream;
 using namespace slidestream::test;
@@ -338,6 +339,31 @@ TEST_CASE("JPEG 2000: a JP2 file that says sYCC overrules the tag, and one of ot
   const Bytes transformed = encode_jpeg2000(picture, {.irreversible = false, .jp2 = true});
   CHECK(File(directory_of({as(transformed, sycc)}, rgb_tag, 34712)).error().find("its colours can't be told") !=
         std::string::npos);
+}
+
+TEST_CASE("what the first tile holds is told beside what the slide says") {
+  using Both = std::pair<Colour, Colour>;
+  const Picture picture = make_stained_picture(64, 48, 11);
+  const auto colours = [](const std::vector<Bytes>& tiles, std::uint64_t tag, std::uint64_t compression = jpeg) {
+    const File file(directory_of(tiles, tag, compression));
+    const auto slide = Slide::open(file.write());
+    return Both{slide->info().levels[0].colour, colour_of_tiles(*slide, 0)};
+  };
+  const Bytes apart = encode_jpeg(picture), even = encode_jpeg(picture, {.horizontal = 1, .vertical = 1});
+  CHECK(colours({with_jfif(apart)}, rgb_tag) == Both{Colour::rgb, Colour::ycbcr});
+  CHECK(colours({with_jfif(apart)}, ycbcr_tag) == Both{Colour::ycbcr, Colour::ycbcr});
+  CHECK(colours({with_adobe(even, 0)}, ycbcr_tag) == Both{Colour::ycbcr, Colour::rgb});
+  CHECK(colours({even}, rgb_tag) == Both{Colour::rgb, Colour::rgb});
+  // The first that is there, and what can't be told.
+  CHECK(colours({{}, with_jfif(apart), even}, rgb_tag) == Both{Colour::rgb, Colour::ycbcr});
+  CHECK(colours({{}}, rgb_tag) == Both{Colour::rgb, Colour::rgb});
+  CHECK(colours({with_jfif(with_adobe(even, 0))}, rgb_tag) == Both{Colour::rgb, Colour::rgb});
+  CHECK(colours({Bytes(100)}, ycbcr_tag) == Both{Colour::ycbcr, Colour::ycbcr});
+  for (const bool transform : {false, true}) {
+    const Bytes tile = encode_jpeg2000(picture, {.colour_transform = transform});
+    CHECK(colours({tile}, ycbcr_tag, 34712) == Both{Colour::ycbcr, transform ? Colour::rgb : Colour::ycbcr});
+    CHECK(colours({tile}, rgb_tag, 34712) == Both{Colour::rgb, Colour::rgb});
+  }
 }
 
 TEST_CASE("an image beside the slide has the colours that its JPEG says, or is refused") {
