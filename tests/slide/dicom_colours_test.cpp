@@ -9,6 +9,7 @@
 #include "slide/dicom_pictures.hpp"
 #include "slide/marked_jpeg.hpp"
 #include "slide/test_images.hpp"
+#include "slide/tile_colour.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace slidestream::test {
@@ -55,17 +56,18 @@ TEST_CASE("DICOM: JPEG 2000 without a component transform is what PhotometricInt
     CHECK(ycbcr[1] != rgb[1]);
     for (const char* says : {"YBR_FULL", "YBR_FULL_422", "RGB", "YBR_ICT", "YBR_RCT", "YBR_Doe^Jane"}) {
       CAPTURE(says);
-      const bool is_ycbcr = std::string(says).starts_with("YBR_FULL");
+      const bool is_ict = says == std::string("YBR_ICT");
+      const bool is_ycbcr = is_ict || std::string(says).starts_with("YBR_FULL");
       const auto path = folder.write("slide.dcm", file_of(plain, Codec::jpeg2000, says).encode());
       CHECK(pixels_of(path) == (is_ycbcr ? ycbcr : rgb));
       const auto slide = Slide::open(path);
       CHECK(slide->info().levels[0].colour == (is_ycbcr ? Colour::ycbcr : Colour::rgb));
-      const bool is_of_transform = !is_ycbcr && says != std::string("RGB");
+      const bool is_of_transform = is_ict || (!is_ycbcr && says != std::string("RGB"));
       const std::string shown = says == std::string("YBR_Doe^Jane") ? "an unknown value" : says;
       CHECK(slide->info().warnings == (is_of_transform
                                            ? Lines{"its JPEG 2000 codestreams have no component transform, and "
                                                    "PhotometricInterpretation is " +
-                                                   shown + ": taken as RGB"}
+                                                   shown + ": taken as " + (is_ict ? "YCbCr" : "RGB")}
                                            : Lines{}));
     }
   }
@@ -84,6 +86,22 @@ TEST_CASE("DICOM: behind a component transform JPEG 2000 is RGB, whatever Photom
       CHECK(slide->info().warnings == Lines{});
     }
   }
+}
+
+TEST_CASE("DICOM: under YBR_ICT each JPEG 2000 frame is what its own component transform leaves") {
+  const TemporaryFolder folder;
+  const Picture picture = cut(picture_for(Codec::jpeg2000), 0, 0, 128, 64);
+  const Bytes plain = encode_jpeg2000(cut(picture, 64, 0, 64, 64), {.irreversible = false, .colour_transform = false});
+  DicomFile file = make_dicom(picture, {.codec = Codec::jpeg2000});
+  REQUIRE(file.frames.size() == 2);
+  const Bytes transformed = file.frames[0];
+  file.frames[1] = plain;
+  const auto slide = Slide::open(folder.write("slide.dcm", file.encode()));
+  const Picture read{128, 64, 3, read_level_rgb(*slide)};
+  CHECK(cut(read, 0, 0, 64, 64).data == decode_jpeg2000_rgb(transformed).data);
+  CHECK(cut(read, 64, 0, 64, 64).data == pixels_as_ycbcr(plain)[1]);
+  CHECK(slide->info().warnings == Lines{});  // the first frame says nothing
+  CHECK(colour_of_tiles(*slide, 0) == Colour::rgb);
 }
 
 TEST_CASE("DICOM: components of JPEG 2000 that are sampled apart are YCbCr, and no line says otherwise") {

@@ -1,23 +1,21 @@
 #include "slide/dicom/frame_colours.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <slidestream/error.hpp>
+#include <span>
 #include <vector>
 
 #include "codec/jpeg_stream.hpp"
 #include "config/quoted_text.hpp"
 #include "slide/codestream.hpp"
+#include "slide/tile_head.hpp"
 
 namespace slidestream::dicom {
 
 namespace {
 
-/// Bytes of a frame that are read, until its head is whole: nearly always the first number is enough.
-constexpr std::array<std::uint64_t, 3> head_bytes = {std::uint64_t{1} << 12, std::uint64_t{1} << 16,
-                                                     std::uint64_t{1} << 24};
 constexpr std::uint64_t item_head_bytes = 8;
 
 /// The first frame that is there; null: none.
@@ -29,30 +27,17 @@ const TileRange* first_frame(const LevelCoding& coding, const SlideFiles& files)
   return found == coding.tiles.end() ? nullptr : &*found;
 }
 
-/// What `parse` makes of the first frame's front, read further until it is content. Nothing where it never is.
+/// What `parse` makes of the first frame's front. Nothing where none is there, or it can't be read.
 template <class Parse>
 auto parse_head(const LevelCoding& coding, const SlideFiles& files, OpenBudget& budget, const Parse& parse)
     -> std::optional<decltype(parse(std::span<const std::byte>()))> {
   const TileRange* frame = first_frame(coding, files);
   if (frame == nullptr) return {};
-  std::vector<std::byte> bytes;
-  std::vector<std::byte> joined;
-  for (const std::uint64_t most : head_bytes) {
-    bytes.resize(static_cast<std::size_t>(std::min(most, frame->length)));
-    budget.take_bytes(bytes.size());
-    files.read(frame->offset, bytes);
-    const bool is_whole = bytes.size() == frame->length;
-    try {
-      // A frame in several items has no front: all of it is wanted.
-      const std::span<const std::byte> coded =
-          is_whole ? coded_bytes(coding, bytes, joined) : coded_front(coding, bytes, frame->length);
-      if (!coded.empty()) return parse(coded);
-    } catch (const TileError&) {
-      // It is cut, or damaged.
-    }
-    if (is_whole) break;
-  }
-  return {};
+  const auto read = [&](std::uint64_t offset, std::span<std::byte> to) {
+    budget.take_bytes(to.size());
+    files.read(offset, to);
+  };
+  return parse_tile_head(*frame, coding, read, parse);
 }
 
 JpegContent parse_jpeg(std::span<const std::byte> front) {
@@ -105,9 +90,11 @@ std::string compare_colour(const Level& level, const std::string& said, const Le
     return content ? compare_jpeg(level, said, coding, *content) : std::string();
   }
   // YBR_ICT and YBR_RCT are what component transforms give.
-  if (level.codec != Codec::jpeg2000 || level.colour != Colour::rgb || !said.starts_with("YBR_")) return {};
+  const bool is_of_transform = said == "YBR_ICT" || (level.colour == Colour::rgb && said.starts_with("YBR_"));
+  if (level.codec != Codec::jpeg2000 || !is_of_transform) return {};
   if (!parse_head(coding, files, budget, has_no_transform).value_or(false)) return {};
-  return line_of("JPEG 2000 codestreams have no component transform", said, "RGB");
+  const char* taken = level.colour == Colour::ycbcr ? "YCbCr" : "RGB";
+  return line_of("JPEG 2000 codestreams have no component transform", said, taken);
 }
 
 }  // namespace slidestream::dicom

@@ -45,7 +45,8 @@ Codec codec_of(const Instance& instance, const Refusal& refuse) {
 }
 
 /// What PhotometricInterpretation says of components. Of JPEG 2000 it says what they are where the codestream has no
-/// component transform: behind one they are RGB (`colour_of_frame`).
+/// component transform: behind one they are RGB (`colour_of_frame`). YBR_ICT is then YCbCr, by the same formula.
+/// YBR_RCT isn't: its differences of colours need 9 bits.
 Colour colour_of(const Instance& instance, Codec codec, const Refusal& refuse) {
   const std::string& says = instance.photometric;
   if (instance.samples == 1) {
@@ -54,6 +55,7 @@ Colour colour_of(const Instance& instance, Codec codec, const Refusal& refuse) {
   } else if (instance.samples == 3) {
     const bool may_be_halved = codec == Codec::jpeg || codec == Codec::jpeg2000;
     if (says == "YBR_FULL" || (says == "YBR_FULL_422" && may_be_halved)) return Colour::ycbcr;
+    if (says == "YBR_ICT" && codec == Codec::jpeg2000) return Colour::ycbcr;
     if (says == "RGB" || (codec == Codec::jpeg2000 && says.starts_with("YBR_"))) return Colour::rgb;
   }
   refuse("PhotometricInterpretation (0028,0004) " + shown_code(says) + " with " + std::to_string(instance.samples) +
