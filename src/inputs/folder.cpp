@@ -98,6 +98,7 @@ class Walk {
         const SlidesInFolder found = format.in_folder(folder);
         for (const std::string& slide : found.slides) contents_.slides.push_back((fs::path(folder) / slide).string());
         names.insert(found.files.begin(), found.files.end());
+        warn_of_no_slides(folder, found.no_slides);
       } catch (const DescriptorError&) {
         throw;
       } catch (const SlideError&) {
@@ -105,6 +106,16 @@ class Walk {
       }
     }
     return names;
+  }
+
+  /// One line: a folder may have thousands.
+  void warn_of_no_slides(const std::string& folder, const std::vector<std::string>& names) {
+    if (names.empty()) return;
+    const std::size_t more = names.size() - 1;
+    contents_.warnings.push_back(
+        (fs::path(folder) / names.front()).string() + ": is no image of a slide: it is passed over" +
+        (more == 0 ? std::string()
+                   : (more == 1 ? ", as is " : ", as are ") + std::to_string(more) + " more of its folder"));
   }
 
   void list(const std::string& folder) {

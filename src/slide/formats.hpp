@@ -16,8 +16,9 @@ namespace slidestream {
 
 /// Slides of several files, or of files that only their content tells, among the files of one folder.
 struct SlidesInFolder {
-  std::vector<std::string> slides;  ///< the file's name that each is called by
-  std::set<std::string> files;      ///< all names that are accounted for
+  std::vector<std::string> slides;     ///< the file's name that each is called by
+  std::vector<std::string> no_slides;  ///< names like those of slides, of files that are something else
+  std::set<std::string> files;         ///< all names that are accounted for
 };
 
 /// A kind of container. To add one is a folder beside this file and a line in formats.cpp.

@@ -154,6 +154,22 @@ class Inputs(Case):
         result = self.assertDone(run(*first, "--dry-run"))
         self.assertIn("counted once", result.stderr)
 
+    def test_files_of_other_classes_beside_a_slide_are_passed_over(self):
+        _, levels = self.series()
+        folder = levels[0].parent
+        for number, (name, uid) in enumerate((("ann", "1.2.840.10008.5.1.4.1.1.91.1"), ("seg", "1.2.840.10008.5.1.4.1.1.66.4"))):
+            (folder / f"{name}.dcm").write_bytes(dicom_file.dicom(
+                [bytes(64)], 8, 8, 8, dicom_file.EXPLICIT, "MONOCHROME2", samples=1, series=f"1.2.9{number}",
+                instance=f"1.2.9{number}.1", more={0x00080016: ("UI", uid)}))
+        out = self.folder / "out"
+        result = self.assertDone(run(folder, "--out", out, "--operators", "tissue"))
+        self.assertIn(f"{folder / 'ann.dcm'}: is no image of a slide: it is passed over, as is 1 more of its folder",
+                      result.stderr)
+        self.assertEqual(json.loads((out / "corpus.json").read_text())["totals"]["slides_done"], 1)
+        alone = run(folder / "seg.dcm", "--out", self.folder / "alone", "--operators", "tissue")
+        self.assertEqual(alone.returncode, 1, alone.stderr)
+        self.assertIn("seg.dcm: SOPClassUID (0008,0016) isn't that of whole-slide images", alone.stdout + alone.stderr)
+
     def test_a_run_that_resumes_looks_at_all_levels(self):
         slide, levels = self.series()
         out = self.folder / "out"

@@ -4,7 +4,9 @@
 #include <sys/resource.h>
 
 #include <slidestream/error.hpp>
+#include <slidestream/pipeline.hpp>
 #include <string>
+#include <vector>
 
 #include "slide/dicom_pictures.hpp"
 #include "support/temporary_folder.hpp"
@@ -63,6 +65,42 @@ TEST_CASE("DICOM: files of the folder that can't be read are told of") {
   CHECK(
       slide->info().warnings ==
       std::vector<std::string>{"files of its folder can't be read, and may be levels of it: 1, the first level-0.dcm"});
+}
+
+TEST_CASE("DICOM: files of other classes in a folder are passed over with a line, and refused alone") {
+  using Lines = std::vector<std::string>;
+  const TemporaryFolder folder;
+  const std::string root = folder.path().string();
+  const fs::path slide = write_two_levels(folder);
+  const DicomFile plain = make_dicom(make_picture(64, 64, 1, 1), {.codec = Codec::none, .series = "1.2.9"});
+  DicomFile segmentation = plain;
+  segmentation.set.text(0x00080016, "UI", "1.2.840.10008.5.1.4.1.1.66.4");
+  const fs::path path = folder.write("seg.dcm", segmentation.encode());
+  const std::string passed_over = ": is no image of a slide: it is passed over";
+  ExpandedInputs found = expand_inputs({root});
+  CHECK(found.slides == Lines{slide.string()});
+  CHECK(found.warnings == Lines{path.string() + passed_over});
+  CHECK(Slide::open(slide)->info().warnings == Lines{});
+  CHECK(open_error(path) == path.string() + ": SOPClassUID (0008,0016) isn't that of whole-slide images");
+  // A report of more elements than are read of a slide's head, and annotations that are deflated.
+  DicomFile report = plain;
+  report.set.text(0x00080016, "UI", "1.2.840.10008.5.1.4.1.1.88.34");
+  report.set.items(0x0040A730, std::vector<DicomSet>(140'000));
+  report.coding.undefined_lengths = true;
+  folder.write("report.dcm", report.encode());
+  DicomFile annotations;
+  annotations.syntax = "1.2.840.10008.1.2.1.99";
+  annotations.media_class = "1.2.840.10008.5.1.4.1.1.91.1";
+  folder.write("ann.dcm", annotations.encode());
+  found = expand_inputs({root});
+  CHECK(found.slides == Lines{slide.string()});
+  CHECK(found.warnings == Lines{root + "/ann.dcm" + passed_over + ", as are 2 more of its folder"});
+  // One that doesn't say what it is may be a level.
+  DicomFile nameless = plain;
+  nameless.set.remove(0x00080016);
+  const fs::path unknown = folder.write("unknown.dcm", nameless.encode());
+  CHECK(expand_inputs({root}).slides == Lines{slide.string(), unknown.string()});
+  CHECK(open_error(unknown) == unknown.string() + ": SOPClassUID (0008,0016) is missing");
 }
 
 // UBSan looks at objects through a pipe, and without a descriptor finds fault with them.

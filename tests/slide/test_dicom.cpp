@@ -153,6 +153,7 @@ Bytes DicomFile::encode() const {
   put(all, text_bytes("DICM", ' '));
   DicomSet meta;
   meta.bytes(0x00020001, "OB", {std::byte{0}, std::byte{1}}).text(0x00020010, "UI", syntax);
+  if (!media_class.empty()) meta.text(0x00020002, "UI", media_class);
   Bytes group = meta.encode({});
   put_header(all, 0x00020000, "UL", 4, false);
   put(all, group.size(), 4);

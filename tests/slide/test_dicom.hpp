@@ -53,6 +53,7 @@ struct DicomFile {
   int fragments = 1;                ///< items a frame
   std::vector<std::int64_t> moved;  ///< added to the offsets of the table's first frames
   std::uint64_t longer = 0;         ///< added to the lengths of the extended table but the last
+  std::string media_class;          ///< MediaStorageSOPClassUID; empty: it isn't there
 
   Bytes encode() const;
 };

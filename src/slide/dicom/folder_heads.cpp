@@ -24,7 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr const char* whole_slide_class = "1.2.840.10008.5.1.4.1.1.77.1.6";
 constexpr const char* suffix = ".dcm";
 
 /// The coarsest steps in which file systems keep times.
@@ -137,7 +136,8 @@ class KnownFolder {
     if (held_ != nullptr && !had_fault && fault_ == nullptr) return;
     auto held = std::make_shared<FolderHeads>();
     for (const auto& [name, known] : known_) {
-      if (known.head.file || known.head.is_unreadable) held->heads.emplace_back(name, known.head);
+      const Head& head = known.head;
+      if (head.file || head.is_unreadable || head.is_no_slide) held->heads.emplace_back(name, head);
     }
     held->fault = fault_;
     held_ = std::move(held);
@@ -155,6 +155,7 @@ class KnownFolder {
     const bool is_named_so = has_suffix(name, suffix);
     try {
       if (is_named_so || begins_like_dicom(path)) known.head.file = read_head(path, give_up);
+      known.head.is_no_slide = is_named_so && !known.head.file;
       known.head.is_settled = settles;
       known.fails_since.reset();
     } catch (const StoppedError&) {
@@ -175,7 +176,9 @@ class KnownFolder {
     }
     if (known.head.file) known.head.file->path = name;
     if (known.head.is_settled) unsettled_.erase(name);
-    const auto says = [](const Head& head) { return std::tuple(head.is_settled, head.is_unreadable, head.file); };
+    const auto says = [](const Head& head) {
+      return std::tuple(head.is_settled, head.is_unreadable, head.is_no_slide, head.file);
+    };
     if (says(known.head) != says(before)) held_ = nullptr;
   }
 
@@ -242,6 +245,7 @@ std::optional<SeriesFile> read_head(const fs::path& path, const std::function<bo
   OpenBudget budget(file.path(), file.size(), options, most_seconds);
   Reader reader(file, path.string(), budget, OpenBudget::most_entries);
   const Instance instance = read_instance(reader, Part::series);
+  if (instance.sop_class.empty()) reader.refuse("SOPClassUID (0008,0016) is missing");
   if (instance.sop_class != whole_slide_class) return std::nullopt;
   if (instance.series.empty()) reader.refuse("SeriesInstanceUID (0020,000E) is missing");
   const bool is_level = instance.flavour() == "VOLUME";

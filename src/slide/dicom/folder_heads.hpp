@@ -32,10 +32,11 @@ struct Head {
   Stamp stamp;
   bool is_settled = false;         ///< a later change gives another stamp
   bool is_unreadable = false;      ///< though its name ends in .dcm
+  bool is_no_slide = false;        ///< it is DICOM of another kind, and its name ends in .dcm
   std::optional<SeriesFile> file;  ///< of a whole-slide image; `path` is the name alone
 };
 
-/// What a folder has of whole-slide images.
+/// What a folder has of whole-slide images, and what other files are named like them.
 struct FolderHeads {
   std::vector<std::pair<std::string, Head>> heads;  ///< by name
   std::exception_ptr fault;  ///< of the storage, where it keeps a file from being looked at, for less than 2 s

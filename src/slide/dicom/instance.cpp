@@ -36,6 +36,11 @@ class InstanceReader {
     }
     const std::uint64_t behind = read_meta();
     if (instance_.transfer_syntax == deflated_syntax || instance_.transfer_syntax == big_endian_syntax) {
+      const bool is_other = !media_class_.empty() && media_class_ != whole_slide_class;
+      if (part_ == Part::series && is_other) {
+        instance_.sop_class = media_class_;
+        return std::move(instance_);
+      }
       reader_.refuse("TransferSyntaxUID (0002,0010) " + instance_.transfer_syntax + " isn't supported");
     }
     const Extent all{behind, reader_.file().size(), instance_.transfer_syntax == implicit_syntax, false};
@@ -47,6 +52,7 @@ class InstanceReader {
   /// The group of elements about the file, which is explicit. \returns where the next group begins
   std::uint64_t read_meta() {
     return reader_.read_group(preamble_bytes + 4, 2, [this](const Element& element) -> std::uint64_t {
+      if (element.tag == 0x00020002) media_class_ = reader_.text(element, "MediaStorageSOPClassUID");
       if (element.tag == 0x00020010) instance_.transfer_syntax = reader_.text(element, "TransferSyntaxUID");
       return 0;
     });
@@ -63,7 +69,8 @@ class InstanceReader {
         return 0;
       case 0x00080016:
         to.sop_class = reader_.text(element, "SOPClassUID");
-        return 0;
+        // What follows may be of any kind and length.
+        return part_ == Part::series && to.sop_class != whole_slide_class ? Reader::stop : 0;
       case 0x00080018:
         to.sop_instance = reader_.text(element, "SOPInstanceUID");
         return 0;
@@ -248,6 +255,7 @@ class InstanceReader {
   Reader& reader_;
   const Part part_;
   Instance instance_;
+  std::string media_class_;  ///< the class by the group about the file
   std::int64_t column_ = 0;  ///< of the frame that is read
   std::int64_t row_ = 0;
   bool has_position_ = false;

@@ -58,9 +58,12 @@ struct Instance {
   bool is_encapsulated() const noexcept { return pixels && pixels->length == undefined_length; }
 };
 
+/// SOPClassUID of whole-slide images.
+constexpr const char* whole_slide_class = "1.2.840.10008.5.1.4.1.1.77.1.6";
+
 /// What a file's instance is to be read for.
 enum class Part {
-  series,  ///< which series and image it is of: all before the frames' own descriptions
+  series,  ///< which series and image it is of: all before the frames' own descriptions. Of another class, that alone
   whole,
 };
 

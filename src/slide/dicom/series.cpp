@@ -88,6 +88,7 @@ SlidesInFolder series_in_folder(const fs::path& folder) {
     found.files.insert(name);
     if (head.file) by_series[head.file->series].push_back(*head.file);
     if (head.is_unreadable) found.slides.push_back(name);
+    if (head.is_no_slide) found.no_slides.push_back(name);
   }
   for (auto& [uid, files] : by_series) {
     put_in_order(files);

@@ -34,7 +34,8 @@ Series series_of(const std::filesystem::path& path, const std::function<bool()>&
 /// `SlideFormat::files`: of the series, without images that are no levels.
 std::vector<std::filesystem::path> files_of_series(const std::filesystem::path& path);
 
-/// `SlideFormat::in_folder`. A file that ends in .dcm and can't be read fails as a slide. \throws DescriptorError
+/// `SlideFormat::in_folder`. A file that ends in .dcm and can't be read fails as a slide. One of another class, such as
+/// a segmentation, is none. \throws DescriptorError
 SlidesInFolder series_in_folder(const std::filesystem::path& folder);
 
 }  // namespace slidestream::dicom
