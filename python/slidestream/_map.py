@@ -133,6 +133,15 @@ def _shape_text(values: numpy.typing.NDArray[Any]) -> str:
     return " x ".join(str(side) for side in values.shape) + f" of {values.dtype}"
 
 
+def _is_of_other_layout(values: numpy.typing.NDArray[Any], planar: bool, tile: int) -> bool:
+    """Whether an image would fit if its channels were where the other layout has them."""
+    if values.ndim != 4:
+        return False
+    channels = values.shape[3] if planar else values.shape[1]
+    height, width = values.shape[1:3] if planar else values.shape[2:]
+    return height == width and tile % height == 0 and 1 <= channels <= 16
+
+
 def _check_gift(values: numpy.typing.NDArray[Any], function: _Function, output: Optional[str], batch: int, tile: int) -> str:
     """Whether a function is one for images, classes or vectors, by what it gave for a batch. Raises ConfigError."""
     gave = f"the function gave {_shape_text(values)}"
@@ -146,10 +155,13 @@ def _check_gift(values: numpy.typing.NDArray[Any], function: _Function, output: 
         if values.ndim != 2:
             raise ConfigError(f"{for_batch}; expected tiles x entries")
         return kind
+    first, last = "tiles x channels x height x width", "tiles x height x width x channels"
     if values.ndim not in (3, 4):
-        raise ConfigError(f"{for_batch}; expected " + ("tiles x channels x height x width" if function.planar else
-                                                       "tiles x height x width x channels"))
+        raise ConfigError(f"{for_batch}; expected {first if function.planar else last}")
     channels, height, width = function.planes(values, kind).shape[1:]
+    if height != width and _is_of_other_layout(values, function.planar, tile):
+        raise ConfigError(f"{for_batch}; expected " + (f'{first}; with layout="nhwc" channels are last' if function.planar else
+                                                       f'{last}; with layout="nchw" channels are first'))
     if kind == "labels" and (channels != 1 or values.dtype.kind == "f"):
         raise ConfigError(f"{for_batch}; expected labels: one channel of whole numbers")
     if height != width or tile % height != 0:

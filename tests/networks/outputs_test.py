@@ -160,8 +160,8 @@ class Outputs(Models):
         out = self.folder / "coarse"
         self.assertEqual(run(self.slide, "-o", out, *words(one, *near)).returncode, 1)
         cause = (out / "failures.csv").read_text(encoding="utf-8")
-        self.assertIn("its pixels have 0.263 micrometres, 5.2 % more than the network's 0.25; "
-                      "raise model.mpp_tolerance (0.02) to 0.05 to use them unchanged", cause)
+        self.assertIn("the slide's pixels have 0.263 micrometres, and the 0.25 of the network is 4.94 % less; "
+                      "raise model.mpp_tolerance from 0.02 (2 %) to 0.05 (5 %) to use them unchanged", cause)
         self.must(self.slide, "-o", self.folder / "as_it_is", *words(one, *near, "model.mpp_tolerance=0.05"))
         self.must(self.slide, "-o", self.folder / "exact", *words(one))
         import h5py

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <limits>
@@ -17,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "operators/common/tile_grid.hpp"
 #include "operators/tissue/network_mask.hpp"
 #include "operators/tissue/preparation.hpp"
 #include "operators/tissue/small_image.hpp"
@@ -251,12 +253,11 @@ TEST_CASE("The pixel size decides what a network looks at") {
   const OneSlide unknown(150, 110, 0.0);
   CHECK(error(unknown) == "the network looks at pixels of a size, and the slide's isn't known; set input.mpp");
   const OneSlide coarse(150, 110, 2.2);
-  CHECK(
-      error(coarse) ==
-      "the slide's pixels have 2.2 micrometres, 10 % more than the 2 of the network; raise model.mpp_tolerance (0.02) "
-      "to 0.1 to use them unchanged");
+  CHECK(error(coarse) ==
+        "the slide's pixels have 2.2 micrometres, and the 2 of the network is 9.09 % less; raise model.mpp_tolerance "
+        "from 0.02 (2 %) to 0.1 (10 %) to use them unchanged");
   CHECK(error(OneSlide(150, 110, 2.67)).ends_with("; a network for such pixels is needed"));
-  CHECK(error(OneSlide(150, 110, 2.66)).ends_with("; raise model.mpp_tolerance (0.02) to 0.25 to use them unchanged"));
+  CHECK(error(OneSlide(150, 110, 2.66)).ends_with(" to 0.25 (25 %) to use them unchanged"));
   network.cut.mpp_tolerance = 0.1;
   CHECK(plan_tissue_tiles(coarse.slide->info(), network, plenty).image.size == Size{150, 110});
   // Finer by as much, so unchanged as well.
@@ -269,6 +270,24 @@ TEST_CASE("The pixel size decides what a network looks at") {
   CHECK(tiles.image.scale.x == 2.0);
   CHECK(error(fine, tiles.bytes) == "");
   CHECK(error(fine, tiles.bytes - 1) == "finding its tissue takes 1 MiB, and stitch.memory_mib is 0; raise it");
+}
+
+TEST_CASE("The tolerance that a line names is enough, and a hundredth less isn't") {
+  // Pixels that the network's are smaller than by 3 % to 25 %, in tenths of a percent.
+  for (int tenths = 30; tenths <= 250; ++tenths) {
+    CAPTURE(tenths);
+    NetworkTiles tiles{32, 12, 2, 0.25};
+    const double mpp = 0.25 / (1.0 - tenths / 1000.0);
+    const auto refusal = [&] { return error_of([&] { check_fine_enough(tiles, mpp, {}); }); };
+    const std::string before = "raise model.mpp_tolerance from 0.02 (2 %) to ";
+    const std::string text = refusal();
+    const std::size_t found = text.find(before);
+    REQUIRE_MESSAGE(found != std::string::npos, text);
+    tiles.mpp_tolerance = std::stod(text.substr(found + before.size()));
+    CHECK(refusal() == "");
+    tiles.mpp_tolerance -= 0.01;
+    CHECK(refusal() != "");
+  }
 }
 
 TEST_CASE("Values that are no probabilities fail") {

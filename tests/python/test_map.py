@@ -341,6 +341,8 @@ def test_messages_of_any_characters_fail_one_slide(slide, tmp_path, text):
     (lambda pixels: pixels[:, :48], "expected squares whose side divides"),
     (lambda pixels: pixels[:, :48, :48], "expected squares whose side divides"),
     (lambda pixels: pixels[0, 0, 0, :1].repeat(4), "expected tiles x height x width x channels"),
+    (lambda pixels: pixels.transpose(0, 3, 1, 2),
+     "gave 4 x 3 x 64 x 64 of uint8 .*; expected tiles x height x width x channels; with layout=.nchw. channels are first"),
     (lambda pixels: pixels.repeat(6, axis=3), "expected 1 to 16 channels, and it has 18"),
     (lambda pixels: pixels.astype(str), "expected numbers"),
     (lambda pixels: pixels * 1j, "expected numbers"),
@@ -372,6 +374,8 @@ def test_arguments_are_checked(slides, tmp_path):
     file.unlink()
     with pytest.raises(ss.ConfigError, match="one file holds one slide, and there are 2"):
         ss.map([slide, slides["none"]], lambda pixels: pixels, tile=64, out=tmp_path / "a.ome.tif")
+    with pytest.raises(ss.ConfigError, match="gave 4 x 64 x 64 x 3 of .*; with layout=.nhwc. channels are last"):
+        ss.map(slide, lambda pixels: pixels.transpose(0, 2, 3, 1), tile=64, batch=4, layout="nchw", out=tmp_path / "a.ome.tif")
     with pytest.raises(ss.ConfigError, match="expected something that can be called"):
         ss.map(slide, 3, tile=64, out=tmp_path / "a.ome.tif")
     with pytest.raises(ss.ConfigError, match="the function gave NoneType; expected an array"):
@@ -617,7 +621,8 @@ def test_a_slide_without_pixels_of_the_resolution_is_told_in_arguments(slide, tm
             ss.map(file, lambda pixels: pixels, tile=64, mpp=0.4, out=tmp_path / "out.ome.tif")
         assert message in str(told.value) and "model." not in str(told.value)
 
-    refused(slide, "its pixels have 0.5 micrometres, 25 % more than the function's 0.4; leave mpp= out to use them unchanged")
+    refused(slide, "the slide's pixels have 0.5 micrometres, and the 0.4 of the function is 20 % less; "
+            "leave mpp= out to use them unchanged")
     ss.map(slide, lambda pixels: pixels, tile=64, out=tmp_path / "unchanged.ome.tif", image={"compression": "none"})
     assert numpy.array_equal(pixels_of(tmp_path / "unchanged.ome.tif"), pixels_of(slide))
     unknown = tmp_path / "unknown.svs"

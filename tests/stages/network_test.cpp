@@ -321,7 +321,8 @@ TEST_CASE("what can't be stitched is refused in one line before anything is made
         network.cut.mpp = 0.25;
         config.input.mpp = 0.5;
       },
-      "its pixels have 0.5 micrometres, 100 % more than the network's 0.25; a network for such pixels is needed");
+      "the slide's pixels have 0.5 micrometres, and the 0.25 of the network is 50 % less; a network for such pixels is "
+      "needed");
   fails(
       [](MadeUp&, Config& config) {
         config.stitch.memory_mib = 1;

@@ -11,14 +11,17 @@ namespace slidestream::operators {
 
 namespace {
 
-/// \throws Error where the level's pixels are too coarse for the tiles: pixels aren't made up.
-void check_fine_enough(const NetworkTiles& tiles, double mpp, const TileNames& names) {
-  const double factor = std::rint(65536.0 * *tiles.mpp / mpp);
-  if (factor >= 65536.0 - std::rint(65536.0 * tiles.mpp_tolerance)) return;
+/// What helps where pixels are too coarse: a value for the setting that allows them, where it can. Without such a
+/// setting, no resolution. \param difference  by which the network's pixels are smaller, as a part of the slide's.
+std::string advice_for_coarse(const NetworkTiles& tiles, double difference, const TileNames& names) {
+  if (names.mpp_tolerance.empty()) return "leave " + names.mpp + " out to use them unchanged";
+  // In hundredths, rounded up so that it suffices.
+  const double percent = std::ceil(100.0 * difference - 1e-6);
+  if (percent / 100.0 > most_mpp_tolerance) return "a network for such pixels is needed";
   std::ostringstream text;
-  text << "its pixels have " << mpp << " micrometres, " << std::setprecision(3) << 100.0 * (mpp / *tiles.mpp - 1.0)
-       << " % more than " << names.network << "'s " << *tiles.mpp << "; " << advice_for_coarse(names, tiles, mpp);
-  throw Error(text.str());
+  text << "raise " << names.mpp_tolerance << " from " << tiles.mpp_tolerance << " (" << 100.0 * tiles.mpp_tolerance
+       << " %) to " << percent / 100.0 << " (" << percent << " %) to use them unchanged";
+  return text.str();
 }
 
 }  // namespace
@@ -28,15 +31,15 @@ TileNames names_of(const Network& network) {
           network.setting_name("input.mpp")};
 }
 
-std::string advice_for_coarse(const TileNames& names, const NetworkTiles& tiles, double mpp) {
-  if (names.mpp_tolerance.empty()) return "leave " + names.mpp + " out to use them unchanged";
-  // In hundredths, rounded up so that it suffices.
-  const double needed = std::ceil(100.0 * (1.0 - *tiles.mpp / mpp) - 1e-6) / 100.0;
-  if (needed > most_mpp_tolerance) return "a network for such pixels is needed";
+void check_fine_enough(const NetworkTiles& tiles, double mpp, const TileNames& names) {
+  const double factor = std::rint(65536.0 * *tiles.mpp / mpp);
+  if (factor >= 65536.0 - std::rint(65536.0 * tiles.mpp_tolerance)) return;
+  const double difference = 1.0 - *tiles.mpp / mpp;
   std::ostringstream text;
-  text << "raise " << names.mpp_tolerance << " (" << tiles.mpp_tolerance << ") to " << needed
-       << " to use them unchanged";
-  return text.str();
+  text << "the slide's pixels have " << mpp << " micrometres, and the " << *tiles.mpp << " of " << names.network
+       << " is " << std::setprecision(3) << 100.0 * difference << " % less; "
+       << advice_for_coarse(tiles, difference, names);
+  throw Error(text.str());
 }
 
 TileGrid tile_grid(const NetworkTiles& tiles, Size level, const std::optional<double>& mpp, std::int64_t scale,

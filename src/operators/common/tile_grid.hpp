@@ -38,9 +38,9 @@ TileGrid tile_grid(const NetworkTiles& tiles, Size level, const std::optional<do
 /// the level.
 bool is_tissue(const TileGrid& grid, std::int64_t tile, const MaskTable& mask, const GridScale& level, double share);
 
-/// What helps where a level's pixels are coarser than those of tiles with a resolution: a value for the setting that
-/// allows them, where it can. Without such a setting, no resolution.
-std::string advice_for_coarse(const TileNames& names, const NetworkTiles& tiles, double mpp);
+/// \throws Error where pixels are too coarse for tiles with a resolution: pixels aren't made up. \param mpp  of the
+/// pixels.
+void check_fine_enough(const NetworkTiles& tiles, double mpp, const TileNames& names);
 
 /// \throws SlideError if the tiles have a resolution, and the slide's pixels aren't square.
 void require_square_pixels(const NetworkTiles& tiles, const SlideInfo& info, const TileNames& names = {});

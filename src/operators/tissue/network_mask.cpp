@@ -4,7 +4,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
-#include <iomanip>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -22,17 +21,6 @@
 
 namespace slidestream::operators {
 namespace {
-
-/// \throws Error where the slide's pixels are too coarse for the network: pixels aren't made up.
-void check_resolution(const Network& network, double mpp) {
-  const NetworkTiles tiles = network.tiles();
-  if (*tiles.mpp / mpp >= 1.0 - tiles.mpp_tolerance) return;
-  std::ostringstream text;
-  text << "the slide's pixels have " << mpp << " micrometres, " << std::setprecision(3)
-       << 100.0 * (mpp / *tiles.mpp - 1.0) << " % more than the " << *tiles.mpp << " of " << network.called() << "; "
-       << advice_for_coarse(names_of(network), tiles, mpp);
-  throw Error(text.str());
-}
 
 /// Rows of an image that tiles are cut from: always the last ones, as many as a tile has, side by side in memory.
 class LastRows {
@@ -248,7 +236,7 @@ TissueNetworkTiles plan_tissue_tiles(const SlideInfo& info, const Network& netwo
   if (!mpp) {
     throw Error(network.called() + " looks at pixels of a size, and the slide's isn't known; set input.mpp");
   }
-  check_resolution(network, *mpp);
+  check_fine_enough(cut, *mpp, names_of(network));
   TissueNetworkTiles tiles;
   tiles.image = choose_reduction(info, *cut.mpp / *mpp, cut.mpp_tolerance);
   tiles.stitch = plan_stitching(tiles.image.size, cut.side, cut.overlap, output.scale, StitchEdge::shift,
