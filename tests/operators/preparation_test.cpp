@@ -1,118 +1,30 @@
-// What operators find out about a slide before its pixels pass by.
+// What operators find out about a slide before its pixels pass by: its small level and its tissue.
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <random>
 #include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
 #include <string>
 #include <vector>
 
+#include "operators/prepared_slides.hpp"
 #include "operators/registry.hpp"
-#include "operators/stain/stain.hpp"
-#include "operators/stain/stained_blocks.hpp"
 #include "operators/tissue/outlines.hpp"
 #include "operators/tissue/preparation.hpp"
 #include "operators/tissue/tissue.hpp"
 #include "slide/test_images.hpp"
-#include "support/operator_runs.hpp"
+#include "support/pixel_images.hpp"
 
 using namespace slidestream;
 using namespace slidestream::operators;
 using namespace slidestream::test;
 
 namespace {
-
-constexpr double tissue_mpp = 8.0;
-constexpr std::uint32_t tile = 32;
-
-TestDirectory level_of(const Picture& picture) {
-  TestDirectory directory = tiled_directory(static_cast<std::uint32_t>(picture.width),
-                                            static_cast<std::uint32_t>(picture.height), tile, tile, 3);
-  for (int y = 0; y < picture.height; y += static_cast<int>(tile)) {
-    for (int x = 0; x < picture.width; x += static_cast<int>(tile)) {
-      directory.tiles.push_back(to_bytes(cut(picture, x, y, tile, tile)));
-    }
-  }
-  return directory;
-}
-
-/// A slide of such pictures in a folder of its own, which the configuration says has 8 micrometres a pixel.
-class TestSlide {
- public:
-  explicit TestSlide(const std::vector<TestDirectory>& levels, double mpp = tissue_mpp) : mpp_(mpp) {
-    TestTiff tiff;
-    tiff.directories = levels;
-    path = folder.write("slide.svs", tiff.bytes());
-  }
-  explicit TestSlide(const Picture& picture, double mpp = tissue_mpp)
-      : TestSlide(std::vector{level_of(picture)}, mpp) {}
-
-  SlideContext context() {
-    slide_ = Slide::open(path, {.mpp = mpp_});
-    return {*slide_, 0, path, slide_->info().mpp};
-  }
-
-  TemporaryFolder folder;
-  std::filesystem::path path;
-
- private:
-  double mpp_;
-  std::shared_ptr<const Slide> slide_;
-};
-
-PixelImage image_of(const Picture& picture) {
-  PixelImage image({picture.width, picture.height}, rgb_format);
-  image.bytes = to_bytes(picture);
-  return image;
-}
-
-Mask mask_of(const Picture& picture, double mpp = tissue_mpp) {
-  const PixelImage image = image_of(picture);
-  return find_tissue(image.view(), {1.0, 1.0}, image.image, mpp);
-}
-
-std::string error_of(const Operator& op, const SlideContext& context) {
-  try {
-    op.prepare(context);
-    return "";
-  } catch (const Error& error) {
-    return error.what();
-  }
-}
-
-Config running(const std::string& name) {
-  Config config;
-  config.operators.run = {name};
-  return config;
-}
-
-/// Stains of a picture whose pixels are larger than those of blocks: 64 x 64 of its own at a time, all that hold
-/// tissue.
-StainBasis stains_of(const Picture& picture, const Mask& mask) {
-  std::vector<std::uint8_t> pixels;
-  for (int top = 0; top < picture.height; top += 64) {
-    for (int left = 0; left < picture.width; left += 64) {
-      for (int y = top; y < std::min(top + 64, picture.height); ++y) {
-        for (int x = left; x < std::min(left + 64, picture.width); ++x) {
-          if (mask.row(y)[static_cast<std::size_t>(x)] != 0)
-            pixels.insert(pixels.end(), picture.at(x, y), picture.at(x, y) + 3);
-        }
-      }
-    }
-  }
-  const PixelImage image = image_of(picture);
-  return fit_stains(pixels, measure_white(image.view(), mask));
-}
-
-std::shared_ptr<const Operator> operator_of(const Config& config) { return make_operators(config).at(0); }
 
 Bytes bytes_of_text(const std::string& text) {
   const auto* first = reinterpret_cast<const std::byte*>(text.data());
@@ -348,111 +260,6 @@ TEST_CASE("Given outlines stand beside the slide") {
   CHECK(error_of(*op, slide.context()).starts_with(outlines + ": "));
 }
 
-TEST_CASE("stain normalises with the slide's own stains, in any blocks") {
-  const Picture picture = make_stained_picture(240, 200, 7);
-  TestSlide slide(picture);
-  const PixelImage image = image_of(picture);
-  const StainBasis basis = stains_of(picture, mask_of(picture));
-  std::mt19937_64 random(1);
-  for (const StainOutput output : {StainOutput::normalised, StainOutput::hematoxylin, StainOutput::eosin}) {
-    Config config = running("stain");
-    config.stain.output = output;
-    const auto op = operator_of(config);
-    PixelImage expected(image.image, rgb_format);
-    Stain(stain_map(basis, published_stains(), output)).run(expected.view(), image.view());
-    const auto parameters = op->prepare(slide.context());
-    CHECK(run_in_blocks(*op, image, parameters.get(), random).same_pixels(expected, expected.rect));
-    CHECK(parameters->files().empty());
-  }
-}
-
-TEST_CASE("a fit doesn't depend on the levels that a slide has, and its figures are results") {
-  // 768 x 640 pixels of 0.5 um, some of them dark, and exact means of them.
-  Picture fine = make_stained_picture(768, 640, 7);
-  std::mt19937 random(6);
-  for (int i = 0; i < 768 * 640; ++i) {
-    if (random() % 16 == 0) std::fill_n(fine.data.begin() + 3 * i, 3, std::uint8_t{20});
-  }
-  Picture half{384, 320, 3, std::vector<std::uint8_t>(384 * 320 * 3)};
-  for (int y = 0; y < half.height; ++y) {
-    for (int x = 0; x < half.width; ++x) {
-      for (int c = 0; c < 3; ++c) {
-        int sum = 2;
-        for (int i = 0; i < 4; ++i) sum += fine.at(2 * x + i % 2, 2 * y + i / 2)[c];
-        half.data[static_cast<std::size_t>((y * half.width + x) * 3 + c)] = static_cast<std::uint8_t>(sum / 4);
-      }
-    }
-  }
-  TestSlide alone({level_of(fine)}, 0.5);
-  TestSlide two({level_of(fine), level_of(half)}, 0.5);
-  Config config = running("stain");
-  // The mask alone comes from another level.
-  config.tissue.source = TissueSource::geojson;
-  for (TestSlide* slide : {&alone, &two}) {
-    std::filesystem::path outlines = slide->path;
-    std::ofstream(outlines.replace_extension(".geojson"))
-        << R"({"type": "Polygon", "coordinates": [[[64, 32], [700, 32], [700, 600], [64, 600], [64, 32]]]})";
-  }
-  const auto op = operator_of(config);
-  const auto first = op->prepare(alone.context())->values();
-  const auto second = op->prepare(two.context())->values();
-  REQUIRE(first.size() == 11);
-  REQUIRE(second.size() == 11);
-  for (std::size_t i = 0; i < first.size(); ++i) {
-    INFO(first[i].name);
-    CHECK(first[i].name == second[i].name);
-    CHECK(first[i].value == doctest::Approx(second[i].value).epsilon(1e-9));
-  }
-  CHECK(first[0].name == "stain.white_red");
-  CHECK(first[3].name == "stain.hematoxylin_red");
-  CHECK(first[6].name == "stain.hematoxylin_maximum");
-  CHECK(first[10].name == "stain.eosin_maximum");
-  config.stain.white = {250.0, 251.0, 252.0};
-  CHECK(operator_of(config)->prepare(alone.context())->values()[1].value == 251.0);
-}
-
-TEST_CASE("stain's reference is another slide, which is looked at once") {
-  const Picture picture = make_stained_picture(240, 200, 7);
-  const Picture other = make_stained_picture(200, 240, 9);
-  TestSlide slide(picture);
-  // Its own pixel size counts for it, not the one that is given for the slides.
-  TestDirectory directory = level_of(other);
-  directory.set_text(270, "Aperio Image Library v1|MPP = 16");
-  TestSlide reference({directory});
-  Config config = running("stain");
-  config.stain.reference = reference.path.string();
-  config.input.mpp = tissue_mpp;
-  const auto op = operator_of(config);
-  const PixelImage image = image_of(picture);
-  const Mask other_mask = mask_of(other, 16.0);
-  PixelImage expected(image.image, rgb_format);
-  Stain(stain_map(stains_of(picture, mask_of(picture)), stains_of(other, other_mask), StainOutput::normalised))
-      .run(expected.view(), image.view());
-  std::mt19937_64 random(1);
-  for (int i = 0; i < 2; ++i) {
-    const auto parameters = op->prepare(slide.context());
-    CHECK(run_in_blocks(*op, image, parameters.get(), random).same_pixels(expected, expected.rect));
-    std::filesystem::remove(reference.path);
-  }
-  // A run that begins now doesn't find it.
-  const std::string missing = "stain.reference: " + reference.path.string() + ": ";
-  const auto late = operator_of(config);
-  CHECK(error_of(*late, slide.context()).starts_with(missing));
-  CHECK(error_of(*late, slide.context()).starts_with(missing));
-}
-
-TEST_CASE("Glass doesn't tell how it is stained") {
-  Picture picture = make_stained_picture(100, 100, 8);
-  std::fill(picture.data.begin(), picture.data.end(), std::uint8_t{245});
-  TestSlide glass(picture);
-  Config config = running("stain");
-  const std::string cause = "only 0 stained pixels of tissue in the blocks that were looked at; stains need 1000";
-  CHECK(error_of(*operator_of(config), glass.context()) == cause);
-  config.stain.reference = glass.path.string();
-  TestSlide slide(make_stained_picture(240, 200, 7));
-  CHECK(error_of(*operator_of(config), slide.context()) == "stain.reference: " + glass.path.string() + ": " + cause);
-}
-
 TEST_CASE("Operators of a run share the small level and its mask") {
   const Picture picture = make_stained_picture(240, 200, 7);
   TestSlide slide(picture);
@@ -467,40 +274,4 @@ TEST_CASE("Operators of a run share the small level and its mask") {
   operators[1]->prepare(context);
   CHECK(context.common->image().pixels.data() == pixels);
   CHECK(prepare_mask(context, config) == mask);
-}
-
-TEST_CASE("Stains aren't fitted to pixels of the fit that are dark, nor to those beside them") {
-  constexpr int side = 256;
-  const std::array<std::uint8_t, 3> colour = {120, 60, 150};
-  struct Case {
-    double mpp;  // the fit's pixels have 1 micrometre
-    int dark;    // side of two dark squares, in pixels of the slide
-    int x;       // of the first
-    int y;
-    std::int64_t pixels;  // of the fit
-    std::int64_t left_out;
-    std::int64_t mixed;  // with dark ones, and not dark themselves
-  };
-  // The other is at (40, 0), where there is no row above. With 0.4 pixels are made of 2.5 x 2.5.
-  for (const Case& each : {Case{1.0, 1, 101, 57, 256 * 256, 9 + 6, 0}, Case{0.5, 2, 100, 56, 128 * 128, 9 + 6, 0},
-                           Case{0.5, 1, 101, 57, 128 * 128, 0, 2}, Case{0.4, 10, 100, 50, 102 * 102, 36 + 30, 0}}) {
-    CAPTURE(each.mpp);
-    CAPTURE(each.dark);
-    Picture picture{side, side, 3, {}};
-    for (int i = 0; i < side * side; ++i) picture.data.insert(picture.data.end(), colour.begin(), colour.end());
-    for (int i = 0; i < 2 * each.dark * each.dark; ++i) {
-      const int first = i % 2 == 0 ? each.y * side + each.x : 40;
-      const int at = first + i / 2 / each.dark * side + i / 2 % each.dark;
-      for (const int c : {0, 1, 2})
-        picture.data[static_cast<std::size_t>(3 * at + c)] = static_cast<std::uint8_t>(37 + c);
-    }
-    TestSlide slide(picture, each.mpp);
-    const SlideContext context = slide.context();
-    const Mask all = {{1, 1}, {side, side}, {side, side}, {1}};
-    const std::vector<std::uint8_t> stained = stained_blocks(context.slide, each.mpp, all, 1.0, BadTilePolicy::fail);
-    REQUIRE(std::ssize(stained) == 3 * (each.pixels - each.left_out));
-    std::int64_t mixed = 0;
-    for (std::size_t i = 0; i < stained.size(); i += 3) mixed += stained[i] != colour[0] ? 1 : 0;
-    CHECK(mixed == each.mixed);
-  }
 }
