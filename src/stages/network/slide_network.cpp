@@ -5,7 +5,7 @@
 #include <cstring>
 #include <functional>
 #include <numeric>
-#include <sstream>
+#include <string>
 
 #include "operators/common/tile_grid.hpp"
 
@@ -40,10 +40,7 @@ SlideNetwork::SlideNetwork(const Network& network, const NetworkPlan& plan, cons
                            std::shared_ptr<const TissueTiles> tissue)
     : tiles_(network.tiles()),
       output_(network.output()),
-      called_(network.called()),
-      range_name_(network.setting_name("range")),
-      activation_name_(network.setting_name("activation")),
-      ignore_name_(network.setting_name("ignore")),
+      rule_(network),
       plan_(plan),
       config_(config),
       tissue_(std::move(tissue)),
@@ -197,13 +194,13 @@ bool SlideNetwork::take_values(BatchPart& part, Surroundings& by) {
   if (!part.failure) {
     by.for_all(places.size(), [&](std::size_t i) {
       const std::span<const float> values(values_of(part, places[i]), count);
-      seen[i] = makes_image_ ? band_->put(plan_.stitch.tile(part.tiles[places[i]]), values) : look_at(values);
+      seen[i] = makes_image_ ? band_->put(plan_.stitch.tile(part.tiles[places[i]]), values) : rule_.look_at(values);
     });
   }
   for (std::size_t i = 0; i < places.size(); ++i) {
     const std::int64_t tile = part.tiles[places[i]];
     part.taken[places[i]] = 1;
-    if (const auto cause = part.failure ? part.failure : complaint(seen[i])) {
+    if (const auto cause = part.failure ? part.failure : rule_.complaint(seen[i])) {
       lose(tile, *cause, by);
       if (by.dropped()) return false;
       continue;
@@ -246,39 +243,9 @@ void SlideNetwork::judge(const BatchPart& part) {
   if (part.interrupted) return;
   if (part.failure) return note(part.tiles.front(), *part.failure);
   for (std::size_t i = 0; i < part.tiles.size(); ++i) {
-    const auto cause = complaint(look_at({values_of(part, i), values_of_tile()}));
+    const auto cause = rule_.complaint(rule_.look_at({values_of(part, i), values_of_tile()}));
     if (cause) return note(part.tiles[i], *cause);
   }
-}
-
-MappedValues SlideNetwork::look_at(std::span<const float> values) const {
-  if (makes_image_) return look_at_values(values.data(), std::ssize(values) / output_.channels, output_);
-  MappedValues seen;
-  const auto wrong = std::ranges::find_if_not(values, [](float value) { return std::isfinite(value); });
-  if (wrong != values.end()) seen.not_finite = wrong - values.begin();
-  return seen;
-}
-
-/// Why samples don't stand for a tile's values, where they don't.
-std::optional<std::string> SlideNetwork::complaint(const MappedValues& values) const {
-  if (values.not_finite >= 0) return called_ + " gave a value that isn't a finite number";
-  if (!makes_image_) return std::nullopt;
-  if (values.sound(output_)) return values.ignored > 0 ? std::optional(complaint_of_ignored()) : std::nullopt;
-  std::ostringstream text;
-  text << called_ << " gave values from " << values.least << " to " << values.largest << " there";
-  if (output_.kind == NetworkOutput::Kind::labels) {
-    text << "; labels are whole numbers from 0 to " << output_.high;
-    return text.str();
-  }
-  text << ", and " << range_name_ << " is " << output_.low << " to " << output_.high << ": set " << activation_name_
-       << " to \"softmax\", or " << range_name_ << " so that it holds all values";
-  return text.str();
-}
-
-/// A label that means "not computed" can't be one of the network's.
-std::string SlideNetwork::complaint_of_ignored() const {
-  return called_ + " gave the label " + std::to_string(output_.ignore) + " there, which " + ignore_name_ +
-         " reserves for pixels without a computed tile: set " + ignore_name_ + " to a label that it doesn't give";
 }
 
 std::vector<NamedValue> SlideNetwork::figures() const {

@@ -23,6 +23,7 @@
 #include "planning/network_plan.hpp"
 #include "runtime/slot_pool.hpp"
 #include "stages/network/network_batches.hpp"
+#include "stages/network/value_rule.hpp"
 
 namespace slidestream {
 
@@ -145,18 +146,12 @@ class SlideNetwork {
   void lose(std::int64_t tile, const std::string& cause, Surroundings& by);
   void judge(const BatchPart& part);
   void note(std::int64_t tile, const std::string& cause);
-  MappedValues look_at(std::span<const float> values) const;
-  std::optional<std::string> complaint(const MappedValues& values) const;
-  std::string complaint_of_ignored() const;
   const float* values_of(const BatchPart& part, std::size_t place) const noexcept;
   std::size_t values_of_tile() const noexcept;
 
   const NetworkTiles tiles_;
   const NetworkOutput output_;
-  const std::string called_;           ///< what messages call the network
-  const std::string range_name_;       ///< and the key
-  const std::string activation_name_;  ///< likewise
-  const std::string ignore_name_;      ///< likewise
+  const ValueRule rule_;
   const NetworkPlan plan_;
   const StitchConfig config_;
   const std::shared_ptr<const TissueTiles> tissue_;
