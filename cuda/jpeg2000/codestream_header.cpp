@@ -1,5 +1,9 @@
 #include "cuda/jpeg2000/codestream_header.hpp"
 
+#include <optional>
+
+#include "codec/jp2_file.hpp"
+
 namespace slidestream::cuda {
 namespace {
 
@@ -22,33 +26,6 @@ struct Reader {
   std::size_t size() const noexcept { return bytes.size(); }
   Reader part(std::size_t at, std::size_t length) const noexcept { return {bytes.subspan(at, length)}; }
 };
-
-constexpr std::uint32_t box(const char (&name)[5]) {
-  std::uint32_t type = 0;
-  for (int i = 0; i < 4; ++i) type = type << 8 | static_cast<unsigned char>(name[i]);
-  return type;
-}
-
-/// Calls `visit(type, contents)` for the boxes of a JP2 file (ISO/IEC 15444-1, annex I), or those inside another, until
-/// it gives false. False as well where a box doesn't end inside.
-template <class Visit>
-bool for_each_box(const Reader& reader, const Visit& visit) noexcept {
-  for (std::size_t at = 0; at < reader.size();) {
-    const std::size_t left = reader.size() - at;
-    std::uint64_t length = reader.u32(at);
-    std::size_t header = 8;
-    if (length == 1) {
-      length = std::uint64_t{reader.u32(at + 8)} << 32 | reader.u32(at + 12);
-      header = 16;
-    } else if (length == 0) {
-      length = left;
-    }
-    if (length < header || length > left) return false;
-    if (!visit(reader.u32(at + 4), reader.part(at + header, length - header))) return false;
-    at += length;
-  }
-  return true;
-}
 
 /// The main header as it is read, segment by segment. Segments are without marker and length.
 class MainHeader {
@@ -306,27 +283,15 @@ const char* describe(Jpeg2000Reason reason) noexcept {
 }
 
 std::span<const std::byte> find_jpeg2000_codestream(std::span<const std::byte> bytes) noexcept {
-  const Reader reader{bytes};
-  if (reader.u32(0) != 12 || reader.u32(4) != box("jP  ") || reader.u32(8) != 0x0D0A870A) return bytes;
-  constexpr std::uint32_t srgb = 16, grey = 17;  // ISO/IEC 15444-1, table I.10; what others mean is the CPU's to say
-  Reader found{};
-  bool plain = true;
-  bool is_grey = false;
-  const bool sound = for_each_box(reader, [&](std::uint32_t type, const Reader& contents) {
-    if (type == box("jp2c") && found.size() == 0) found = contents;
-    if (type != box("jp2h")) return true;
-    return for_each_box(contents, [&](std::uint32_t inner, const Reader& box_contents) {
-      plain = plain && inner != box("pclr") && inner != box("cmap") && inner != box("cdef");
-      if (inner != box("colr") || box_contents.u8(0) != 1) return true;
-      is_grey = box_contents.u32(3) == grey;
-      plain = plain && (is_grey || box_contents.u32(3) == srgb);
-      return true;
-    });
-  });
+  if (!is_jp2_file(bytes)) return bytes;
+  const std::optional<Jp2File> file = read_jp2_file(bytes);
+  // What palettes, channels and other colours mean is the CPU's to say.
+  if (!file || file->has_palette || file->describes_channels || file->says_others) return {};
   // Behind SOC and the first fields of SIZ. The CPU refuses grey of three components.
   constexpr std::size_t component_count_at = 40;
-  if (is_grey && found.u16(component_count_at) >= 3) plain = false;
-  return sound && plain ? found.bytes : std::span<const std::byte>();
+  const Reader codestream{file->codestream};
+  if (file->says_grey && codestream.u16(component_count_at) >= 3) return {};
+  return file->codestream;
 }
 
 Jpeg2000Reason parse_jpeg2000_tile_parts(std::span<const std::byte> bytes, std::size_t main_bytes,

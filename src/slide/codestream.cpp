@@ -1,10 +1,11 @@
 #include "slide/codestream.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
+#include <optional>
 #include <slidestream/error.hpp>
 #include <string>
+
+#include "codec/jp2_file.hpp"
 
 namespace slidestream {
 namespace {
@@ -29,8 +30,6 @@ class Reader {
   std::uint16_t u16(std::size_t at) const { return static_cast<std::uint16_t>(number(at, 2)); }
   std::uint32_t u32(std::size_t at) const { return static_cast<std::uint32_t>(number(at, 4)); }
 
-  std::span<const std::byte> part(std::size_t at, std::size_t length) const { return bytes_.subspan(at, length); }
-
  private:
   std::span<const std::byte> bytes_;
 };
@@ -38,88 +37,21 @@ class Reader {
 constexpr std::uint16_t soc = 0xFF4F, siz = 0xFF51, cod = 0xFF52, coc = 0xFF53, sot = 0xFF90, sod = 0xFF93,
                         eoc = 0xFFD9;
 
-constexpr std::uint32_t box(const char (&name)[5]) {
-  std::uint32_t value = 0;
-  for (int i = 0; i < 4; ++i) value = value << 8 | static_cast<unsigned char>(name[i]);
-  return value;
-}
-
-/// Calls `visit(type, contents)` for each JP2 box.
-template <class Visit>
-void for_each_box(std::span<const std::byte> bytes, Visit visit) {
-  const Reader reader(bytes);
-  for (std::size_t at = 0; at < bytes.size();) {
-    std::uint64_t length = reader.u32(at);
-    const std::uint32_t type = reader.u32(at + 4);
-    std::size_t header = 8;
-    if (length == 1) {
-      length = reader.number(at + 8, 8);
-      header = 16;
-    } else if (length == 0) {
-      length = bytes.size() - at;
-    }
-    if (length < header || length > bytes.size() - at) throw TileError("a JP2 box is cut by the end of the data");
-    visit(type, reader.part(at + header, length - header));
-    at += length;
-  }
-}
-
-void check_channels(std::span<const std::byte> definitions) {
-  const Reader reader(definitions);
-  const unsigned count = reader.u16(0);
-  for (unsigned i = 0; i < count; ++i) {
-    const unsigned channel = reader.u16(2 + 6 * i);
-    const unsigned type = reader.u16(4 + 6 * i);
-    const unsigned colour = reader.u16(6 + 6 * i);
-    if (type == 0 && colour >= 1 && colour <= 3 && channel != colour - 1) {
-      throw TileError("the JP2 file reorders its channels, which isn't supported");
-    }
-  }
-}
-
-/// What a JP2 file's box of colours says (ISO/IEC 15444-1, I.5.3.3, and 15444-2, M.11.7.3). That they are sRGB says
-/// nothing: encoders write it of any three components. \throws TileError for colours that nothing here converts.
-void read_colours(std::span<const std::byte> colours, Codestream& stream) {
-  constexpr unsigned enumerated = 1, cmyk = 12, ycck = 13, lab = 14, grey = 17, sycc = 18;
-  const Reader reader(colours);
-  if (reader.u8(0) != enumerated) return;
-  switch (reader.u32(3)) {
-    case cmyk:
-      throw TileError("the JP2 file's colours are CMYK, which isn't supported");
-    case ycck:
-      throw TileError("the JP2 file's colours are YCCK, which isn't supported");
-    case lab:
-      throw TileError("the JP2 file's colours are CIELab, which isn't supported");
-    case grey:
-      stream.jp2_says_grey = true;
-      break;
-    case sycc:
-      stream.jp2_says_ycbcr = true;
-      break;
-    default:
-      break;
-  }
-}
-
 std::span<const std::byte> find_codestream(std::span<const std::byte> bytes, Codestream& stream) {
   const Reader reader(bytes);
   if (bytes.size() >= 4 && reader.u16(0) == soc && reader.u16(2) == siz) return bytes;
-  constexpr std::array<std::uint32_t, 3> signature{12, box("jP  "), 0x0D0A870A};
-  const bool is_jp2 = bytes.size() >= 12 && reader.u32(0) == signature[0] && reader.u32(4) == signature[1] &&
-                      reader.u32(8) == signature[2];
-  if (!is_jp2) throw TileError("the data begin neither like a JPEG 2000 codestream nor like a JP2 file");
-  std::span<const std::byte> found;
-  const auto header_box = [&stream](std::uint32_t type, std::span<const std::byte> contents) {
-    if (type == box("pclr")) throw TileError("the JP2 file has a palette, which isn't supported");
-    if (type == box("cdef")) check_channels(contents);
-    if (type == box("colr")) read_colours(contents, stream);
-  };
-  for_each_box(bytes, [&](std::uint32_t type, std::span<const std::byte> contents) {
-    if (type == box("jp2h")) for_each_box(contents, header_box);
-    if (type == box("jp2c") && found.empty()) found = contents;
-  });
-  if (found.size() < 4) throw TileError("the JP2 file has no codestream");
-  return found;
+  if (!is_jp2_file(bytes)) throw TileError("the data begin neither like a JPEG 2000 codestream nor like a JP2 file");
+  const std::optional<Jp2File> file = read_jp2_file(bytes);
+  if (!file) throw TileError("a box of the JP2 file is cut");
+  if (file->has_palette) throw TileError("the JP2 file has a palette, which isn't supported");
+  if (file->reorders_channels) throw TileError("the JP2 file reorders its channels, which isn't supported");
+  if (file->unsupported != nullptr) {
+    throw TileError(std::string("the JP2 file's colours are ") + file->unsupported + ", which isn't supported");
+  }
+  if (file->codestream.size() < 4) throw TileError("the JP2 file has no codestream");
+  stream.jp2_says_grey = file->says_grey;
+  stream.jp2_says_ycbcr = file->says_ycbcr;
+  return file->codestream;
 }
 
 /// Reads the SIZ segment at `at`, and returns the number of tiles.
