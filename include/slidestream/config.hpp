@@ -382,7 +382,7 @@ struct Config {
   StitchConfig stitch;
   OutputConfig output;
 
-  /// Whether a run makes Deep Zoom images of its slides and nothing else: browsers are to show them as they are meant.
+  /// Whether a run makes Deep Zoom images of its slides and nothing else: browsers are to show their true colours.
   bool is_for_browsers() const {
     return image.format == ImageFormat::dzi && operators.run.size() == 1 && operators.runs("identity");
   }
@@ -421,7 +421,7 @@ void apply_setting(Config& config, std::string_view assignment);
 /// and tissue.
 void resolve_image_format(Config& config);
 
-/// Checks each value, and that those that belong together agree: `decode.device` and `pipeline.backend`, and those of
+/// Checks each value, and whether related values agree: `decode.device` and `pipeline.backend`, and those of
 /// `[tissue]`. Thread-safe.
 /// @param config  The configuration.
 /// @throws ConfigError  A value is wrong. The message names its key.

@@ -56,19 +56,18 @@ struct NetworkOutput {
   NetworkActivation activation = NetworkActivation::none;  ///< image or classes
   float low = 0.0F;                                        ///< value that becomes 0; labels: 0
   float high = 1.0F;  ///< value that becomes the largest of `sample`; labels: that number
-  /// Label of pixels without a computed tile: of classes `channels` to 255, of labels any of `sample`. A network that
-  /// gives it as a label fails the slide.
+  /// Label of pixels without a computed tile. For classes it is `channels` to 255, for labels any value of `sample`. A
+  /// network that gives it as a label fails the slide.
   int ignore = 255;
 
   /// Whether a value outside [low, high] is an error. Values of an image are clamped. Scores of classes aren't, because
-  /// clamped scores can be equal. Labels aren't, because they would be others.
+  /// clamped scores can be equal. Labels aren't, because a clamped label is another label.
   bool refuses_outside() const noexcept {
     return kind == Kind::labels || (kind == Kind::classes && activation == NetworkActivation::none);
   }
 };
 
-/// The vectors that a network computed for a slide. They are in row order and only of the tiles that the network got.
-/// Host memory.
+/// The vectors that a network computed for a slide, one per tile that the network got, in row order. Host memory.
 struct TileVectors {
   std::string name;                                  ///< the slide's name in results
   Size level0;                                       ///< size of level 0, in pixels

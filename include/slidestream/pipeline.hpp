@@ -87,8 +87,8 @@ class RunControl {
   /// such as tissue and stains. If empty, `on_message` gets these lines.
   std::function<void(const std::string&)> on_warning;
 
-  /// The caller's own operators. They replace those that `operators.run` names; if empty, those run. Each has its own
-  /// name. The run calls them from any thread.
+  /// The caller's own operators, in place of the operators that `operators.run` names. If empty, the latter run. Each
+  /// has its own name. The run calls them from any thread.
   std::vector<std::shared_ptr<const Operator>> operators;
 
  private:
@@ -125,7 +125,7 @@ struct ExpandedInputs {
   std::vector<std::string> slides;     ///< in order, each once
   std::vector<std::string> canonical;  ///< absolute path of each slide, without links
   std::vector<std::string> warnings;   ///< one line each, such as a slide named twice
-  std::map<std::string, double> mpp;   ///< by slide, of those that a CSV list gives one: for `input.slide_mpp`
+  std::map<std::string, double> mpp;   ///< by slide, where a CSV list gives it: for `input.slide_mpp`
 };
 
 /// Finds the slides of a list of inputs. A folder gives its slides and those of its subfolders, by suffix and in

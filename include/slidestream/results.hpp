@@ -129,8 +129,8 @@ struct SlideResult {
     failure = std::move(why);
     error = failure.text();
   }
-  /// Notes that an operator failed. The slide is still done: what the other operators made of it stands. The first
-  /// failure is kept.
+  /// Notes that an operator failed. The slide is still done, and other operators' results are kept. The first failure
+  /// is kept.
   void lack(SlideFailure why) {
     if (!error.empty()) return;
     failure = std::move(why);
