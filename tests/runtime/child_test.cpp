@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "support/temporary_folder.hpp"
+
 using slidestream::runtime::output_of;
 using namespace std::chrono_literals;
 
@@ -29,6 +31,9 @@ TEST_CASE("A program that doesn't end isn't waited for") {
   using Words = std::vector<std::string>;
   CHECK(output_of(Words{"sleep", "100000"}, 50ms) == std::nullopt);
   CHECK(output_of(Words{"sh", "-c", "exec >&-; exec sleep 100000"}, 50ms) == std::nullopt);
-  // What it left behind keeps its output open.
-  CHECK(output_of(Words{"sh", "-c", "sleep 3 & echo one"}, 50ms) == std::nullopt);
+  // What it left behind keeps its output open: for as long as the file is there.
+  const slidestream::test::TemporaryFolder folder;
+  const std::string file = folder.write("file", std::string("x")).string();
+  CHECK(output_of(Words{"sh", "-c", "while test -e \"$0\"; do sleep 0.1; done & echo one", file}, 50ms) ==
+        std::nullopt);
 }

@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <latch>
 #include <random>
 #include <thread>
 
@@ -54,6 +56,36 @@ struct TraceMaker {
 };
 
 double in_ms(double seconds) { return seconds * 1e3; }
+
+std::int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
+}
+
+/// A piece of work: the moments around it, and those that certainly lie within.
+struct Span {
+  Interval outer, inner;
+};
+
+/// Does some work of a stage.
+template <class Body>
+void measured(StageMeter& meter, Span& span, const Body& body) {
+  span.outer.start = now_ns();
+  {
+    const StageMeter::Busy busy(meter);
+    span.inner.start = now_ns();
+    body();
+    span.inner.end = now_ns();
+  }
+  span.outer.end = now_ns();
+}
+
+/// Nanoseconds: seconds are rounded.
+void check_between(double seconds, std::int64_t least, std::int64_t most) {
+  CHECK(seconds >= 1e-9 * static_cast<double>(least - 1));
+  CHECK(seconds <= 1e-9 * static_cast<double>(most + 1));
+}
+
+std::int64_t length(const Interval& interval) { return interval.end - interval.start; }
 
 }  // namespace
 
@@ -239,25 +271,41 @@ TEST_CASE("a gap waited for the stage that was there for most of it") {
   }
 }
 
-// Two stages that sleep for known times, each on a thread of its own, taken for a copy engine and a GPU: "copies" of
-// 40 ms begin 20 ms before each "kernel" of 60 ms ends, so half of every copy but the first is hidden.
-TEST_CASE("two artificial stages of known durations give the known overlap") {
-  using std::chrono::milliseconds;
-  constexpr int batches = 5;
+// Two stages, each on a thread of its own, taken for a copy engine and a GPU. Each "copy" but the first begins while
+// the "kernel" of the batch before it runs, and ends after it.
+TEST_CASE("two artificial stages have the overlap of their times") {
+  constexpr std::size_t batches = 5;
+  constexpr std::chrono::milliseconds some{5};
+  struct Batch {
+    std::latch copy_begun{1}, copy_ended{1}, kernel_begun{1}, kernel_ended{1};
+    Span copy, kernel;
+  };
+  std::array<Batch, batches> all;
   TraceRecording recording(TraceRecording::Options{.devices = false});
   StageMeter copy("artificial copy");
   StageMeter compute("artificial compute");
-  const Clock::time_point start = Clock::now() + milliseconds(20);
-  // Batch n is computed in [80 n + 40, 80 n + 100) and copied in [80 n, 80 n + 40).
-  const auto run = [start](StageMeter& meter, milliseconds first, milliseconds duration) {
-    for (int n = 0; n < batches; ++n) {
-      std::this_thread::sleep_until(start + first + n * milliseconds(80));
-      const StageMeter::Busy busy(meter, {0, n});
-      std::this_thread::sleep_until(start + first + n * milliseconds(80) + duration);
+  std::thread copier([&] {
+    for (std::size_t n = 0; n < batches; ++n) {
+      if (n > 0) all[n - 1].kernel_begun.wait();
+      measured(copy, all[n].copy, [&] {
+        all[n].copy_begun.count_down();
+        if (n > 0) all[n - 1].kernel_ended.wait();
+        std::this_thread::sleep_for(some);
+      });
+      all[n].copy_ended.count_down();
     }
-  };
-  std::thread copier(run, std::ref(copy), milliseconds(0), milliseconds(40));
-  std::thread computer(run, std::ref(compute), milliseconds(40), milliseconds(60));
+  });
+  std::thread computer([&] {
+    for (std::size_t n = 0; n < batches; ++n) {
+      all[n].copy_ended.wait();
+      measured(compute, all[n].kernel, [&] {
+        all[n].kernel_begun.count_down();
+        if (n + 1 < batches) all[n + 1].copy_begun.wait();
+        std::this_thread::sleep_for(some);
+      });
+      all[n].kernel_ended.count_down();
+    }
+  });
   copier.join();
   computer.join();
   Trace trace = recording.finish();
@@ -271,14 +319,30 @@ TEST_CASE("two artificial stages of known durations give the known overlap") {
     trace.device_records.push_back(record);
   }
   REQUIRE(trace.device_records.size() == 2 * batches);
+  IntervalSet least_copies, most_copies, least_kernels, most_kernels;
+  for (const Batch& batch : all) {
+    least_copies.push_back(batch.copy.inner);
+    most_copies.push_back(batch.copy.outer);
+    least_kernels.push_back(batch.kernel.inner);
+    most_kernels.push_back(batch.kernel.outer);
+  }
+  // However late threads were, the figures lie between those of the moments within and around.
   const Overlap overlap = find_overlap(trace).value();
-  // Sleeps end late on a busy machine, never early; what is expected follows from what was asked for.
-  const double expected_share = (batches - 1) * 20.0 / (batches * 40.0);
-  CHECK(overlap.copy_hidden_share().value() == doctest::Approx(expected_share).epsilon(0.15));
-  const double expected_busy = batches * 60.0 / ((batches - 1) * 80.0 + 60.0);
-  CHECK(overlap.busy_share() == doctest::Approx(expected_busy).epsilon(0.15));
-  CHECK(in_ms(overlap.longest_gap().longest_gap_seconds) == doctest::Approx(20).epsilon(0.5));
+  REQUIRE(overlap.devices.size() == 1);
+  const DeviceOverlap& device = overlap.devices[0];
+  check_between(device.copy_seconds, measure(least_copies), measure(most_copies));
+  check_between(device.kernel_seconds, measure(least_kernels), measure(most_kernels));
+  check_between(device.copy_hidden_seconds, common_measure(least_copies, least_kernels),
+                common_measure(most_copies, most_kernels));
+  check_between(device.seconds, length({least_kernels.front().start, least_kernels.back().end}),
+                length({most_kernels.front().start, most_kernels.back().end}));
+  check_between(device.longest_gap_seconds, length(longest_gap(most_kernels)), length(longest_gap(least_kernels)));
+  check_between(copy.busy_seconds(), measure(least_copies), measure(most_copies));
+  check_between(compute.busy_seconds(), measure(least_kernels), measure(most_kernels));
+  // Of each copy but the first some is hidden, and some isn't.
+  CHECK(in_ms(device.copy_hidden_seconds) >= 5.0 * (batches - 1));
+  CHECK(in_ms(device.copy_seconds - device.copy_hidden_seconds) >= 5.0 * batches);
+  CHECK(overlap.copy_hidden_share().value() == doctest::Approx(device.copy_hidden_seconds / device.copy_seconds));
+  CHECK(overlap.busy_share() == doctest::Approx(device.kernel_seconds / device.seconds));
   CHECK(overlap.longest_gap().waited_for == "artificial copy");
-  CHECK(copy.busy_seconds() == doctest::Approx(batches * 0.040).epsilon(0.15));
-  CHECK(compute.busy_seconds() == doctest::Approx(batches * 0.060).epsilon(0.15));
 }
