@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -28,8 +29,14 @@ TEST_CASE("what an earlier writer left loses its name before anything in it is r
   // As a writer leaves it that was killed while it removed one.
   fs::create_directories(name.string() + ".earlier/0");
   const int events = ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-  REQUIRE(events >= 0);
-  REQUIRE(::inotify_add_watch(events, name.c_str(), IN_MOVE_SELF | IN_DELETE) >= 0);
+  const bool watches = events >= 0 && ::inotify_add_watch(events, name.c_str(), IN_MOVE_SELF | IN_DELETE) >= 0;
+  if (!watches && (errno == EMFILE || errno == ENFILE || errno == ENOSPC || errno == ENOSYS)) {
+    // This user's others may have all instances, or all watches.
+    MESSAGE("SKIPPED: inotify can't be had: ", std::strerror(errno));
+    if (events >= 0) ::close(events);
+    return;
+  }
+  REQUIRE(watches);
   PartialFolder folder(target, name);
   alignas(inotify_event) std::array<char, 4096> buffer{};
   REQUIRE(::read(events, buffer.data(), buffer.size()) >= static_cast<ssize_t>(sizeof(inotify_event)));
