@@ -234,7 +234,8 @@ TEST_CASE("a stop leaves no final name to an image that isn't whole") {
     const Config config = config_of_images(folder, format);
     RunControl control;
     control.on_slide = [&](SlideResult&) { control.request_stop(); };
-    const RunResult result = run_pipeline_with_faults(config, slides, control, test::dawdling);
+    test::NotBeforeStop last{control, slides.back()};
+    const RunResult result = run_pipeline_with_faults(config, slides, control, last.injection());
     CHECK(result.interrupted);
     std::size_t done = 0;
     for (const SlideResult& slide : result.slides) {

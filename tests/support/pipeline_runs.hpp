@@ -2,12 +2,14 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <slidestream/pipeline.hpp>
@@ -118,6 +120,39 @@ inline void require_done(const RunResult& result) {
 /// Sleeps a moment in every stage, so that batches complete in another order each time.
 inline const FaultInjection dawdling = {[](void*, const char*, const std::string&, std::size_t) { random_pause(); },
                                         nullptr};
+
+/// Like `dawdling`, and holds a slide's opening until the run is told to stop, which leaves that slide in any case. A
+/// minute is the most.
+struct NotBeforeStop {
+  const RunControl& control;
+  std::string slide;
+
+  FaultInjection injection() { return {hold, this}; }
+
+ private:
+  static void hold(void* data, const char* stage, const std::string& path, std::size_t strip) {
+    const NotBeforeStop& held = *static_cast<const NotBeforeStop*>(data);
+    random_pause();
+    if (strip != 0 || path != held.slide || std::strcmp(stage, "source") != 0) return;
+    const auto latest = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (!held.control.stop_requested() && std::chrono::steady_clock::now() < latest) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+};
+
+/// The result of `run_with(limit)` for the shortest of some time limits, in seconds, under which it is as expected, or
+/// for the longest. A busy machine may make sound slides late under a short limit. What is to be late must be so under
+/// every limit; then what is wrong under one is wrong under all.
+template <class Run, class IsExpected>
+RunResult run_with_limits(const Run& run_with, const IsExpected& is_expected) {
+  RunResult result;
+  for (const int limit : {2, 10, 60}) {
+    result = run_with(limit);
+    if (is_expected(result)) break;
+  }
+  return result;
+}
 
 /// Throws in one stage at one strip of the slides whose name says "victim".
 struct PlannedFault {
