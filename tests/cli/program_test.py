@@ -21,6 +21,8 @@ import unittest
 
 PIPELINE = os.environ["PIPELINE"]
 ENVIRONMENT = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "xterm"}
+# Settings under which the large slide takes more than a minute, however fast the machine is.
+LONG = ("--threads", "1", "--set", "analysis.stride=32")
 
 
 def run(*arguments, timeout=120, **options):
@@ -59,8 +61,22 @@ class Case(unittest.TestCase):
         return file
 
     def large_slide(self):
-        """One that takes some seconds."""
+        """One that takes some seconds, and far longer with `LONG`."""
         return self.slide("large", "32768x32768", "--distinct", 64)
+
+    def wait_until(self, condition, seconds=100):
+        end = time.monotonic() + seconds
+        while not condition():
+            self.assertLess(time.monotonic(), end, "what was waited for doesn't come")
+            time.sleep(0.02)
+
+    def wait_until_done(self, count, out=None):
+        """Returns when a run that goes on has so many slides in its ledger."""
+        def are_done():
+            told = json.loads(run("status", out or self.out, "--json").stdout or "null")
+            return told is not None and told["done"] >= count
+
+        self.wait_until(are_done)
 
     def rows(self, folder=None):
         with open((folder or self.out) / "slides.csv", newline="", encoding="utf-8", errors="surrogateescape") as file:
@@ -528,11 +544,11 @@ class Signals(Case):
     def test_first_signal_writes_what_is_done(self):
         for number, status in (signal.SIGINT, 130), (signal.SIGTERM, 143):
             out = self.folder / str(status)
-            process = self.start(self.slide(), self.large_slide(), "--out", out)
+            process = self.start(self.slide(), self.large_slide(), "--out", out, *LONG)
             self.wait_for_start(process)
-            time.sleep(1)
+            self.wait_until_done(1, out)
             process.send_signal(number)
-            _, stderr = process.communicate(timeout=60)
+            _, stderr = process.communicate(timeout=100)
             self.assertEqual(process.returncode, status, stderr)
             self.assertEqual([(pathlib.Path(row["path"]).name, row["status"]) for row in self.rows(out)],
                              [("small.svs", "done")])
@@ -547,9 +563,9 @@ class Signals(Case):
         time.sleep(0.5)
         begin = time.monotonic()
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
+        process.communicate(timeout=150)
         self.assertEqual(process.returncode, 143)
-        self.assertLess(time.monotonic() - begin, 30)
+        self.assertLess(time.monotonic() - begin, 100)
         self.assertEqual(self.rows(), [])
 
     def test_second_signal_stops_at_once(self):
@@ -603,7 +619,7 @@ class Untrusted(Case):
         slide = self.large_slide()
         process = subprocess.Popen([PIPELINE, str(slide), "--out", str(self.out), "-q", "-t", "1"])
         try:
-            self.assertTrue(self.soon(lambda: (self.out / "progress.json").exists()))
+            self.wait_until((self.out / "progress.json").exists)
         finally:
             process.kill()
             process.wait()
@@ -619,18 +635,9 @@ class Untrusted(Case):
 
         for make in (lambda: told.symlink_to("/dev/zero"), lambda: os.mkfifo(told), large):
             of_kind(make)
-            result = run("status", self.out, timeout=10)
+            result = run("status", self.out, timeout=60)
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertIn("state ", result.stdout)
-
-    @staticmethod
-    def soon(condition, seconds=20):
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            if condition():
-                return True
-            time.sleep(0.02)
-        return False
 
     def test_status_of_a_ledger_that_is_still_empty(self):
         self.out.mkdir()
@@ -638,13 +645,16 @@ class Untrusted(Case):
         self.assertOneLine(run("status", self.out), 2, "has only just begun there")
 
     def test_a_hangup_writes_what_is_done(self):
-        process = subprocess.Popen([PIPELINE, str(self.slide()), str(self.large_slide()), "--out", str(self.out), "-t", "1"],
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.assertTrue(self.soon(lambda: (self.out / "run.sqlite").exists()))
-        time.sleep(1)
+        # The tests themselves may run where it is ignored, as with nohup.
+        process = subprocess.Popen([PIPELINE, str(self.slide()), str(self.large_slide()), "--out", str(self.out), *LONG],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                   preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.wait_until_done(1)
         process.send_signal(signal.SIGHUP)
-        self.assertIn(process.wait(60), (0, 129))
-        self.assertTrue((self.out / "slides.csv").exists())
+        self.assertEqual(process.wait(100), 129)
+        self.assertEqual([row["status"] for row in self.rows()], ["done"])
         self.assertTrue((self.out / "corpus.json").exists())
 
     def test_names_that_are_not_utf8_have_keys_of_their_own(self):
@@ -783,14 +793,14 @@ class Tracing(Case):
 
     def test_an_interrupted_run_has_a_trace(self):
         file = self.folder / "trace.json"
-        process = subprocess.Popen([PIPELINE, str(self.large_slide()), "--out", str(self.out), "--trace", str(file)],
+        process = subprocess.Popen([PIPELINE, str(self.large_slide()), "--out", str(self.out), "--trace", str(file), *LONG],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
         self.addCleanup(process.communicate)
         self.addCleanup(process.kill)
         self.assertRegex(process.stderr.readline(), "transforms: |the run computes on the CPU")
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
-        self.assertEqual(process.wait(timeout=60), 130)
+        self.assertEqual(process.wait(timeout=100), 130)
         self.assertNested(self.trace(file)[1])
 
 
@@ -814,14 +824,15 @@ class Terminal(Case):
 
         reader = threading.Thread(target=read)
         reader.start()
-        status = process.wait(timeout=120)
+        status = process.wait(timeout=250)
         reader.join(timeout=60)
         os.close(master)
         return status, received.decode()
 
     def test_one_live_line_that_fits_and_goes_away(self):
         slide = self.slide("medium", "8192x8192", "--distinct", 16)
-        status, text = self.on_terminal(slide, self.folder / "missing.svs", "--out", self.out, columns=70)
+        # So many windows on one thread take some seconds.
+        status, text = self.on_terminal(slide, self.folder / "missing.svs", "--out", self.out, *LONG, columns=70)
         self.assertEqual(status, 1)
         drawn = [part for part in text.split("\r\x1b[K") if "slides" in part and "\n" not in part]
         self.assertGreater(len(drawn), 1, text)
