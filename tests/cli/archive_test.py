@@ -443,7 +443,7 @@ class Deaths(ArchiveCase):
 
     def test_a_slide_whose_image_cannot_be_written_stops_no_other(self):
         slides = sorted(self.tiny_slides(5).iterdir())
-        large = self.slide("large", "4096x4096", "--distinct", "16")
+        large = self.slide("unwritable", "4096x4096", "--distinct", "16")
         arguments = ["convert", large, *slides, "--out", self.out, "--threads", "1", "--compression", "none"]
 
         def start():

@@ -32,8 +32,8 @@ except ImportError:
 PIPELINE = os.environ["PIPELINE"]
 WRITE_IMAGE = os.environ.get("WRITE_IMAGE", "")
 ENVIRONMENT = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "dumb"}
-# Columns of a slide that one thread converts for a second.
-LARGE = 12288
+# Columns of a slide that one thread converts for some seconds.
+LARGE = 32768
 
 
 def run(*arguments, **options):
