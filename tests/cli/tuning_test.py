@@ -136,7 +136,7 @@ class Sweep(Case):
         process = subprocess.Popen([PIPELINE, *map(str, self.arguments("--repeat", 200))], stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
         file = self.out / "sweep.csv"
-        for _ in range(600):
+        for _ in range(2400):
             if file.exists() and file.read_bytes().count(b"\r\n") > 6:
                 break
             time.sleep(0.05)
@@ -231,11 +231,16 @@ class Sweep(Case):
         self.assertIn("no combination could be measured", result.stderr)
 
     def test_budget(self):
-        start = time.monotonic()
-        result = run(*self.arguments("--repeat", 1000, "--budget", 2))
-        self.assertLess(time.monotonic() - start, 30)
+        # A busy machine may measure nothing in a short time.
+        for budget in 2, 10, 50:
+            self.out = self.folder / str(budget)
+            start = time.monotonic()
+            result = run(*self.arguments("--repeat", 1000, "--budget", budget))
+            self.assertLess(time.monotonic() - start, budget + 30)
+            if "fastest" in result.stdout:
+                break
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn("the budget of 2 s ended it", result.stderr)
+        self.assertIn(f"the budget of {budget} s ended it", result.stderr)
         self.assertIn("fastest", result.stdout)
 
     def test_cold_cache(self):
@@ -265,7 +270,7 @@ class Sweep(Case):
                 break
             shown += part
         os.close(leader)
-        self.assertEqual(process.wait(60), 0)
+        self.assertEqual(process.wait(120), 0)
         self.assertIn(b"warm-up: ", shown)
         self.assertIn(b"\x1b[6A\r\x1b[J", shown)  # title, four combinations, what is being done
 
