@@ -1,11 +1,15 @@
 """What tests of the program with networks share: slides, settings, runs. See models_test.py."""
 
+import contextlib
 import csv
 import os
 import pathlib
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -72,6 +76,26 @@ class Models(unittest.TestCase):
         if not out.exists():
             self.must("convert", self.slide, "--to", "ome-zarr", "--compression", "none", "--out", out)
         return level0(out / "images" / "slide.identity.ome.zarr")
+
+    def in_the_middle(self, out, is_there, *arguments):
+        """A run that stands still where `is_there()`, with results in `out`. One that ended before anybody looked is begun
+        again."""
+        until = time.monotonic() + 200
+        while time.monotonic() < until:
+            process = subprocess.Popen([PIPELINE, *map(str, arguments), "-o", str(out)], env=ENVIRONMENT, text=True,
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            self.addCleanup(process.stderr.close)
+            self.addCleanup(process.kill)
+            with contextlib.suppress(FileNotFoundError):
+                while process.poll() is None and not is_there() and time.monotonic() < until:
+                    time.sleep(0.005)
+                process.send_signal(signal.SIGSTOP)
+                if process.poll() is None and is_there():
+                    return process
+            process.kill()
+            said = process.communicate()[1]
+            shutil.rmtree(out, ignore_errors=True)
+        raise AssertionError(f"no run was found in its middle; the last said: {said}")
 
     def table(self, out, name="slides.csv"):
         with open(out / name, newline="", encoding="utf-8") as file:

@@ -554,8 +554,9 @@ class Failures(Models):
                 ("blur", ("model.tile=4096", "model.batch=64"), "there is no memory for a batch of 64 black tiles, 12288 MiB"),
                 ("unet", ("model.batch=4096", "model.sessions=9"),
                  "there is no memory for a session with batches of 4096 tiles, 1536 MiB")):
-            done = run(self.slide, "-o", self.folder / "large", *settings_of(model, "image.format=ome-tiff", *settings),
-                       preexec_fn=few)
+            # Each thread of the run takes room for its stack and its heap, too.
+            done = run(self.slide, "-o", self.folder / "large", "-t", 2,
+                       *settings_of(model, "image.format=ome-tiff", *settings), preexec_fn=few)
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(f"error: {MODELS / model}.onnx: {said}; lower model.batch", done.stderr.splitlines()[-1])
         # Who does so may go on in the folder: nothing in it was decided.
@@ -605,11 +606,7 @@ class Mixed(Models):
         expected = self.folder / "whole"
         self.must(*self.slides, "-o", expected, *settings)
         out = self.folder / "killed"
-        process = subprocess.Popen([PIPELINE, *map(str, (*self.slides, "-o", out, *settings))], env=ENVIRONMENT,
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        until = time.monotonic() + 100
-        while not list(out.glob("images/*.partial.*")) and process.poll() is None and time.monotonic() < until:
-            time.sleep(0.005)
+        process = self.in_the_middle(out, lambda: list(out.glob("images/*.partial.*")), *self.slides, *settings)
         process.kill()
         self.assertEqual(process.wait(), -9)
         self.assertNotEqual(len(list(out.glob("images/small?.model.ome.tif"))), len(self.slides))
