@@ -448,11 +448,16 @@ def test_it_is_called_in_order_by_the_calling_thread_while_others_run(slide, tmp
         threads.add(threading.get_ident())
         return pixels
 
-    moments = []
-    ss.map(slide, function, tile=32, batch=4, out=tmp_path / "a.ome.tif", on_progress=moments.append)
+    # A busy machine may give the other little of one run.
+    for _ in range(20):
+        moments = []
+        before = turns[0]
+        ss.map(slide, function, tile=32, batch=4, out=tmp_path / "a.ome.tif", on_progress=moments.append)
+        if turns[0] - before > 10:
+            break
     stop.set()
     other.join()
-    assert threads == {threading.get_ident()} and turns[0] > 10
+    assert threads == {threading.get_ident()} and turns[0] - before > 10
     assert moments[-1].slides_done == 1 and moments[-1].tiles_written > 0
 
 

@@ -199,7 +199,8 @@ def on_progress(moment):
         told.append(1)
         print("ready", flush=True)
 try:
-    ss.run(sys.argv[2:], out=sys.argv[1], on_progress=on_progress, analysis={"stride": 64})
+    ss.run(sys.argv[2:], out=sys.argv[1], on_progress=on_progress, analysis={"stride": 64},
+           pipeline={"threads": 1})
 except KeyboardInterrupt:
     print("interrupted")
 """, str(tmp_path / "results"), *paths)

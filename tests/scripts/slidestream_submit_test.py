@@ -139,10 +139,10 @@ class Scripts(SubmitCase):
         return self.program("pipeline", f"""[[ "$*" == *--print-config* ]] && exit
 trap 'echo TERM >>{notes}; exit 143' TERM
 echo begins >>{notes}
-for i in {{1..600}}; do sleep 0.05; done""")
+for i in {{1..6000}}; do sleep 0.05; done""")
 
     def wait_for_note(self, text):
-        end = time.monotonic() + 30
+        end = time.monotonic() + 100
         while not self.notes.exists() or text not in self.notes.read_text():
             self.assertLess(time.monotonic(), end)
             time.sleep(0.02)
@@ -153,15 +153,15 @@ for i in {{1..600}}; do sleep 0.05; done""")
         shard, merge = self.scripts(slides, "--nodes", 2, "--cpus-per-task", 1, behind=["--", "--shard-by", "size"])
         for task in 1, 2:
             process = self.start(shard, task)
-            self.assertEqual(process.wait(60), 0, process.stdout.read())
+            self.assertEqual(process.wait(120), 0, process.stdout.read())
         process = self.start(merge)
-        self.assertEqual(process.wait(60), 0, process.stdout.read())
+        self.assertEqual(process.wait(120), 0, process.stdout.read())
         self.assertEqual(len(self.rows()), 5)
         part = self.out / "part-2"
         part.rename(self.folder / "elsewhere")
         process = self.start(merge)
         # What was joined before isn't given up for less.
-        self.assertEqual(process.wait(60), 2)
+        self.assertEqual(process.wait(120), 2)
         text = process.stdout.read()
         self.assertIn("part-2: has no results", text)
         self.assertIn("of an earlier joining that none of the folders has", text)
@@ -169,7 +169,7 @@ for i in {{1..600}}; do sleep 0.05; done""")
         for name in "run.sqlite", "slides.csv", "failures.csv", "corpus.json", "histograms.npy":
             (self.out / name).unlink()
         process = self.start(merge)
-        self.assertEqual(process.wait(60), 3)
+        self.assertEqual(process.wait(120), 3)
         self.assertIn("aren't done in any of the folders", process.stdout.read())
 
     def test_the_joining_goes_behind_tasks_that_came_back(self):
@@ -178,7 +178,7 @@ for i in {{1..600}}; do sleep 0.05; done""")
         self.program("squeue", '[[ "$*" == "--noheader --jobs 7" ]] && echo 7_1')
         self.program("sbatch", f'printf "%s\\n" "$@" >{shlex.quote(str(notes))}')
         process = self.start(merge, arguments=["7"])
-        self.assertEqual(process.wait(30), 0)
+        self.assertEqual(process.wait(120), 0)
         self.assertEqual(notes.read_text().splitlines(),
                          ["--dependency=afterany:7", str(self.out / "slurm" / "merge.sh"), "7"])
         self.assertFalse((self.out / "slides.csv").exists())
@@ -188,7 +188,7 @@ for i in {{1..600}}; do sleep 0.05; done""")
         process = self.start(shard)
         self.wait_for_note("begins")
         process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(30), 143)
+        self.assertEqual(process.wait(120), 143)
         self.assertEqual(self.notes.read_text(), "begins\nTERM\nscontrol requeue 7_1\n")
 
     def test_a_task_that_slurm_ends_stays_ended(self):
@@ -196,14 +196,14 @@ for i in {{1..600}}; do sleep 0.05; done""")
         process = self.start(shard)
         self.wait_for_note("begins")
         os.killpg(process.pid, signal.SIGTERM)
-        self.assertEqual(process.wait(30), 143)
+        self.assertEqual(process.wait(120), 143)
         self.assertEqual(self.notes.read_text(), "begins\nTERM\n")
 
     def test_a_pipeline_that_is_killed_starts_three_times(self):
         pipeline = self.program("pipeline", '[[ "$*" == *--print-config* ]] && exit\necho once; kill -KILL $$')
         shard, _ = self.scripts(self.slide(), "--nodes", 1, pipeline=pipeline)
         process = self.start(shard)
-        self.assertEqual(process.wait(30), 137)
+        self.assertEqual(process.wait(120), 137)
         self.assertEqual(process.stdout.read().count("once\n"), 3)
 
 
