@@ -168,7 +168,7 @@ class Inputs(Case):
         self.assertEqual(json.loads((out / "corpus.json").read_text())["totals"]["slides_done"], 1)
         alone = run(folder / "seg.dcm", "--out", self.folder / "alone", "--operators", "tissue")
         self.assertEqual(alone.returncode, 1, alone.stderr)
-        self.assertIn("seg.dcm: SOPClassUID (0008,0016) isn't that of whole-slide images", alone.stdout + alone.stderr)
+        self.assertIn("seg.dcm: source: SOPClassUID (0008,0016) isn't that of whole-slide images", alone.stdout + alone.stderr)
 
     def test_a_run_that_resumes_looks_at_all_levels(self):
         slide, levels = self.series()

@@ -353,7 +353,8 @@ TEST_CASE("what the first tile holds is told beside what the slide says") {
   CHECK(colours({with_jfif(apart)}, rgb_tag) == Both{Colour::rgb, Colour::ycbcr});
   CHECK(colours({with_jfif(apart)}, ycbcr_tag) == Both{Colour::ycbcr, Colour::ycbcr});
   CHECK(colours({with_adobe(even, 0)}, ycbcr_tag) == Both{Colour::ycbcr, Colour::rgb});
-  CHECK(colours({even}, rgb_tag) == Both{Colour::rgb, Colour::rgb});
+  CHECK(colours({even}, rgb_tag) == Both{Colour::rgb, Colour::ycbcr});
+  CHECK(colours({encode_jpeg(picture, {.coding = Coding::rgb})}, rgb_tag) == Both{Colour::rgb, Colour::rgb});
   // The first that is there, and what can't be told.
   CHECK(colours({{}, with_jfif(apart), even}, rgb_tag) == Both{Colour::rgb, Colour::ycbcr});
   CHECK(colours({{}}, rgb_tag) == Both{Colour::rgb, Colour::rgb});
