@@ -1,0 +1,299 @@
+// Which smaller pages show what the slide shows: pages with a label in a corner don't, whatever made the others do.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <slidestream/slide.hpp>
+#include <string>
+#include <utility>
+
+#include "slide/test_images.hpp"
+#include "support/test_data.hpp"
+
+using namespace slidestream;
+using namespace slidestream::test;
+
+namespace {
+
+std::uint8_t to_sample(double value) { return static_cast<std::uint8_t>(std::clamp(std::lround(value), 0L, 255L)); }
+
+/// A grey picture of what `value` says of a pixel.
+Picture grey_picture(int width, int height, const std::function<double(int x, int y)>& value) {
+  Picture picture{width, height, 1, {}};
+  picture.data.reserve(static_cast<std::size_t>(width * height));
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) picture.data.push_back(to_sample(value(x, y)));
+  }
+  return picture;
+}
+
+int at(const Picture& picture, int x, int y) {
+  return *picture.at(std::clamp(x, 0, picture.width - 1), std::clamp(y, 0, picture.height - 1));
+}
+
+Picture grey(const Picture& rgb) { return {rgb.width, rgb.height, 1, formula(rgb)}; }
+
+TestDirectory as_level(const Picture& picture, int tile = 256) {
+  const auto side = static_cast<std::uint32_t>(tile);
+  TestDirectory directory = tiled_directory(static_cast<std::uint32_t>(picture.width),
+                                            static_cast<std::uint32_t>(picture.height), side, side, picture.samples);
+  for (int y = 0; y < picture.height; y += tile) {
+    for (int x = 0; x < picture.width; x += tile) {
+      directory.tiles.push_back(to_bytes(cut(picture, x, y, tile, tile)));
+    }
+  }
+  return directory;
+}
+
+// What programs make smaller levels by, and what they do to them.
+
+Picture decimated(const Picture& picture, int by, int phase) {
+  return grey_picture(picture.width / by, picture.height / by,
+                      [&](int x, int y) { return at(picture, x * by + phase, y * by + phase); });
+}
+
+Picture displaced(const Picture& picture) {
+  return grey_picture(picture.width, picture.height, [&](int x, int y) {
+    return (at(picture, x, y) + at(picture, x + 1, y) + at(picture, x, y + 1) + at(picture, x + 1, y + 1)) / 4.0;
+  });
+}
+
+double mean_around(const Picture& picture, int x, int y) {
+  double sum = 0.0;
+  for (int dy = -2; dy <= 2; ++dy) {
+    for (int dx = -2; dx <= 2; ++dx) sum += at(picture, x + dx, y + dy);
+  }
+  return sum / 25.0;
+}
+
+Picture blurred(const Picture& picture) {
+  return grey_picture(picture.width, picture.height, [&](int x, int y) { return mean_around(picture, x, y); });
+}
+
+Picture sharpened(const Picture& picture) {
+  return grey_picture(picture.width, picture.height,
+                      [&](int x, int y) { return 2.0 * at(picture, x, y) - mean_around(picture, x, y); });
+}
+
+Picture brighter(const Picture& picture, int by) {
+  return grey_picture(picture.width, picture.height, [&](int x, int y) { return at(picture, x, y) + by; });
+}
+
+Picture coarse_jpeg(const Picture& picture) {
+  return decode_jpeg_grey(encode_jpeg(picture, {.coding = JpegOptions::Coding::grey, .quality = 30}));
+}
+
+std::map<std::string, Picture> sound_levels(const Picture& picture, int by) {
+  const Picture means = reduced(picture, by);
+  const Picture nearest = decimated(picture, by, 0);
+  return {{"means", means},
+          {"the nearest pixel", nearest},
+          {"the middle pixel", decimated(picture, by, by / 2)},
+          {"half a pixel away", displaced(means)},
+          {"the nearest pixel, half a pixel away", displaced(nearest)},
+          {"blurred", blurred(means)},
+          {"sharpened", sharpened(means)},
+          {"brighter", brighter(means, 6)},
+          {"darker", brighter(means, -6)},
+          {"JPEG of quality 30", coarse_jpeg(means)},
+          {"all at once", coarse_jpeg(brighter(sharpened(displaced(nearest)), 4))}};
+}
+
+/// White paper with lines of dark strokes, of an area's part `share`, over the picture in one of its corners.
+Picture with_label(Picture picture, double share, bool at_right, bool at_bottom) {
+  const int width = static_cast<int>(std::ceil(picture.width * std::sqrt(share)));
+  const int height = static_cast<int>(std::ceil(picture.height * std::sqrt(share)));
+  const int left = at_right ? picture.width - width : 0;
+  const int top = at_bottom ? picture.height - height : 0;
+  const int line = std::max(6, height / 5);
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) {
+      const bool is_stroke = y % line > line / 3 && x % std::max(4, line / 2) < std::max(1, line / 8);
+      const auto pixel = static_cast<std::size_t>((top + y) * picture.width + left + x);
+      if (picture.samples == 1) {
+        picture.data[pixel] = is_stroke ? 20 : 250;
+        continue;
+      }
+      const std::uint8_t ink[] = {20, 20, 120};
+      const std::uint8_t paper[] = {255, 250, 200};
+      std::copy_n(is_stroke ? ink : paper, 3, picture.data.begin() + static_cast<std::ptrdiff_t>(3 * pixel));
+    }
+  }
+  return picture;
+}
+
+Picture sharp_edges() {
+  return grey_picture(2048, 1536, [](int x, int y) { return (x / 37 + y / 53) % 2 == 0 ? 40 : 230; });
+}
+
+/// Patches of tissue on glass, with structures of several sizes.
+Picture tissue() {
+  return grey_picture(2048, 1536, [](int x, int y) {
+    if (std::sin(x / 170.0) + std::cos(y / 130.0) <= 0.0) return 240.0 + (x * 7 + y * 13) % 5;
+    return 150.0 + 30.0 * std::sin(x / 23.0) * std::cos(y / 19.0) + 12.0 * std::sin(x / 5.0 + y / 7.0) +
+           (x * 31 + y * 17) % 13;
+  });
+}
+
+/// Dark is red, and bright is white.
+Picture in_red(const Picture& picture) {
+  Picture coloured{picture.width, picture.height, 3, {}};
+  for (const std::uint8_t value : picture.data) {
+    const int dark = std::max(0, 240 - value);
+    for (const int sample : {value + dark / 2, value - dark / 4, int{value}})
+      coloured.data.push_back(to_sample(sample));
+  }
+  return coloured;
+}
+
+Picture with_red_and_blue_swapped(Picture picture) {
+  for (std::size_t i = 0; i < picture.data.size(); i += 3) std::swap(picture.data[i], picture.data[i + 2]);
+  return picture;
+}
+
+std::map<std::string, Picture> made_up_pictures() {
+  return {{"tissue", tissue()},
+          {"blank glass", grey_picture(2048, 1536, [](int x, int y) { return 240 + (x * 7 + y * 13) % 5; })},
+          {"one colour", grey_picture(2048, 1536, [](int, int) { return 243; })}};
+}
+
+class LevelsOf {
+ public:
+  explicit LevelsOf(const Picture& picture) { tiff_.directories = {as_level(picture), {}}; }
+
+  std::shared_ptr<const Slide> open(const Picture& level) {
+    tiff_.directories[1] = as_level(level);
+    return Slide::open(folder_.write("slide.tif", tiff_.bytes()));
+  }
+
+ private:
+  TemporaryFolder folder_;
+  TestTiff tiff_;
+};
+
+void check_sound_level(LevelsOf& slide, const Picture& level) {
+  const auto opened = slide.open(level);
+  CHECK(opened->info().levels.size() == 2);
+  CHECK(opened->info().warnings.empty());
+}
+
+void check_no_level(LevelsOf& slide, const Picture& level) {
+  const auto opened = slide.open(level);
+  CHECK(opened->info().levels.size() == 1);
+  REQUIRE(opened->info().warnings.size() == 1);
+  CHECK(opened->info().warnings[0].ends_with("isn't like the slide: it is no level"));
+}
+
+void check_sound_levels(const Picture& picture, std::initializer_list<int> factors) {
+  LevelsOf slide(picture);
+  for (const int by : factors) {
+    for (const auto& level : sound_levels(picture, by)) {
+      INFO("by ", by, ", ", level.first);
+      check_sound_level(slide, level.second);
+    }
+  }
+}
+
+void check_labels(const Picture& picture, std::initializer_list<int> factors) {
+  LevelsOf slide(picture);
+  for (const int by : factors) {
+    for (const int corner : {0, 1, 2, 3}) {
+      INFO("by ", by, ", corner ", corner);
+      check_no_level(slide, with_label(reduced(picture, by), 0.08, corner % 2 == 1, corner / 2 == 1));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a smaller level is one, however it was made") {
+  for (const auto& picture : made_up_pictures()) {
+    CAPTURE(picture.first);
+    check_sound_levels(picture.second, {4, 16, 32});
+  }
+  check_sound_levels(tissue(), {2});
+  check_sound_levels(grey(make_stained_picture(2048, 1536, 5)), {2, 4});
+}
+
+TEST_CASE("a smaller level of sharp edges is one, also where its pixels are as large as they are far apart") {
+  const Picture picture = sharp_edges();
+  check_sound_levels(picture, {2, 4});
+  LevelsOf slide(picture);
+  for (const int by : {16, 32}) {
+    CAPTURE(by);
+    const Picture means = reduced(picture, by);
+    for (const Picture& level : {means, sharpened(means), brighter(means, 6), coarse_jpeg(means)}) {
+      check_sound_level(slide, level);
+    }
+  }
+}
+
+TEST_CASE("a smaller image with a label in a corner is no level") {
+  for (const auto& picture : made_up_pictures()) {
+    CAPTURE(picture.first);
+    check_labels(picture.second, {2, 4, 16});
+  }
+  check_labels(sharp_edges(), {2, 4});
+}
+
+TEST_CASE("in colour, too, and a label as JPEG has it") {
+  const Picture picture = tissue();
+  const Picture coloured = in_red(picture);
+  check_labels(coloured, {2, 4, 16});
+  LevelsOf of_colour(coloured);
+  LevelsOf of_grey(picture);
+  for (const int by : {2, 4, 16}) {
+    CAPTURE(by);
+    check_sound_level(of_colour, reduced(coloured, by));
+    check_no_level(of_grey, coarse_jpeg(with_label(reduced(picture, by), 0.08, true, true)));
+  }
+}
+
+TEST_CASE("an image whose red and blue are swapped is no level") {
+  const Picture picture = in_red(tissue());
+  LevelsOf slide(picture);
+  for (const int by : {2, 4, 16}) {
+    CAPTURE(by);
+    check_no_level(slide, with_red_and_blue_swapped(reduced(picture, by)));
+  }
+}
+
+TEST_CASE("a tile that isn't there yet isn't compared") {
+  const Picture picture = tissue();
+  const TemporaryFolder folder;
+  for (const std::size_t place : {0U, 1U}) {
+    for (const bool is_missing : {true, false}) {
+      if (place == 0 && !is_missing) continue;
+      TestTiff tiff;
+      tiff.directories = {as_level(picture), as_level(reduced(picture, 2))};
+      Bytes& tile = tiff.directories[place].tiles[5];
+      if (is_missing) {
+        tile.clear();
+      } else {
+        std::ranges::fill(tile, std::byte{0});
+      }
+      CAPTURE(place);
+      CAPTURE(is_missing);
+      CHECK(Slide::open(folder.write("slide.tif", tiff.bytes()))->info().levels.size() == 2);
+    }
+  }
+}
+
+TEST_CASE("real slides: levels stay however they were made, and labels are found") {
+  const auto root = test_data_root();
+  if (!root) return report_skipped("no test data");
+  for (const char* name : {"cmu-1-small-region.svs", "tcga-cr-7395.svs"}) {
+    CAPTURE(name);
+    const auto slide = Slide::open(*root / "data" / name);
+    const Level& level = slide->info().levels[0];
+    const Picture picture{static_cast<int>(level.width), static_cast<int>(level.height), 1, read_level(*slide)};
+    check_sound_levels(picture, {4, 16});
+    check_labels(picture, {4, 16});
+  }
+}
