@@ -1,0 +1,68 @@
+#include "slide/likeness/compared_levels.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "slide/level_factor.hpp"
+
+namespace slidestream {
+namespace {
+
+constexpr std::int64_t most_compared_pixels = std::int64_t{1} << 23;  ///< of a level that is looked at whole
+constexpr std::int64_t most_held_pixels = std::int64_t{1} << 25;      ///< of the parts of a level
+constexpr std::int64_t most_tile_pixels = std::int64_t{1} << 24;
+constexpr double largest_factor = 1024.0;
+constexpr std::int64_t least_compared_pixels = 1024;
+constexpr double least_cell_side = 4.0;  ///< pixels of the smaller level
+constexpr std::int64_t most_parts = 8;   ///< tiles of a level that has the size of one
+
+// Of single places.
+constexpr std::int64_t most_place_pixels = std::int64_t{5}
+                                           << 20;  ///< to read; opening takes some hundredths of a second
+constexpr std::int64_t most_slow_place_pixels = std::int64_t{5} << 18;  ///< of JPEG 2000
+constexpr std::int64_t most_places_along = 4;
+constexpr std::int64_t least_places_along = 3;
+constexpr double least_place_factor = 1.5;
+constexpr double most_displaced = 2.0;  ///< pixels of the smaller level
+
+/// Side of a cell in the larger level: so many of its tiles that some pixels of the smaller one lie in them.
+double cell_side(std::int64_t tile, double factor) {
+  return static_cast<double>(tile) * std::ceil(least_cell_side * factor / static_cast<double>(tile));
+}
+
+bool is_power_of_two(double factor) { return std::exp2(std::round(std::log2(factor))) == factor; }
+
+/// Pixels of the smaller level that places may be displaced by as the sizes don't fit.
+double misfit_of(std::int64_t larger, std::int64_t smaller) {
+  const double factor = static_cast<double>(larger) / static_cast<double>(smaller);
+  return std::abs(factor - std::round(factor)) * static_cast<double>(smaller) / factor;
+}
+
+}  // namespace
+
+ComparisonPlan::ComparisonPlan(const Level& large, const Level& small)
+    : factor_x(level_factor(large.width, small.width)),
+      factor_y(level_factor(large.height, small.height)),
+      cell_width(cell_side(large.tile_width, factor_x)),
+      cell_height(cell_side(large.tile_height, factor_y)) {
+  const std::int64_t pixels = small.width * small.height;
+  is_tiny = pixels < least_compared_pixels || std::max(factor_x, factor_y) > largest_factor;
+  has_huge_tiles = tile_pixels(small) > most_tile_pixels || tile_pixels(large) > most_tile_pixels;
+  const bool is_sampled = pixels > most_compared_pixels || (is_power_of_two(factor_x) && is_power_of_two(factor_y));
+  const std::int64_t sampled = std::clamp<std::int64_t>(most_held_pixels / tile_pixels(small), 1, most_parts);
+  parts = is_sampled ? sampled : pixels;
+  margin = factor_x == std::round(factor_x) && factor_y == std::round(factor_y) ? 1 : 2;
+  const double misfit = std::max(misfit_of(large.width, small.width), misfit_of(large.height, small.height));
+  if (pixels > most_compared_pixels || misfit > most_displaced) return;
+  if (std::min(factor_x, factor_y) < least_place_factor || std::max(factor_x, factor_y) > largest_factor) return;
+  const double pixels_of_place = cell_width * cell_height + static_cast<double>(tile_pixels(small));
+  const bool is_slow = large.codec == Codec::jpeg2000 || small.codec == Codec::jpeg2000;
+  const auto most = static_cast<double>(is_slow ? most_slow_place_pixels : most_place_pixels);
+  for (std::int64_t along = most_places_along; along >= least_places_along && places_along == 0; --along) {
+    if (static_cast<double>(along * along) * pixels_of_place <= most) places_along = along;
+  }
+}
+
+std::int64_t tile_pixels(const Level& level) noexcept { return level.tile_width * level.tile_height; }
+
+}  // namespace slidestream

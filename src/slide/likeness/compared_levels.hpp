@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <slidestream/slide.hpp>
+
+#include "slide/open_budget.hpp"
+
+// How much of two levels is compared, and where.
+
+namespace slidestream {
+
+/// What is looked at of two levels to compare them.
+struct ComparisonPlan {
+  ComparisonPlan(const Level& large, const Level& small);
+
+  double factor_x;
+  double factor_y;
+  double cell_width;  ///< pixels of the larger level
+  double cell_height;
+  bool is_tiny;
+  bool has_huge_tiles;
+  std::int64_t parts;             ///< tiles of the smaller one, at most
+  std::int64_t places_along = 0;  ///< that are compared one by one, spread along each axis; 0: none
+  std::int64_t margin;            ///< pixels of the smaller one that a place may be displaced by
+};
+
+/// A level, and the one that it may be a smaller level of.
+struct ComparedLevels {
+  ComparedLevels(const Slide& of, std::size_t number_of_larger, std::size_t number, const OpenBudget& asked)
+      : slide(of),
+        larger(number_of_larger),
+        level(number),
+        large(of.coded_level(larger)),
+        small(of.coded_level(level)),
+        plan(large, small),
+        budget(asked) {}
+
+  const Slide& slide;
+  std::size_t larger;
+  std::size_t level;
+  const Level& large;
+  const Level& small;
+  ComparisonPlan plan;
+  const OpenBudget& budget;
+};
+
+/// Pixels of a tile.
+std::int64_t tile_pixels(const Level& level) noexcept;
+
+}  // namespace slidestream

@@ -1,0 +1,103 @@
+#include "slide/likeness/level_cells.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+namespace slidestream {
+namespace {
+
+constexpr std::size_t most_tried_cells = 24;  ///< where tiles of the larger level are missing or bad
+
+std::uint64_t contrast_of(const LevelPicture& picture, const LevelCell& cell) {
+  std::uint64_t sum = 0;
+  for (std::int64_t y = cell.top; y < cell.top + cell.height; ++y) {
+    for (std::int64_t x = cell.left; x < cell.left + cell.width; ++x) {
+      const auto at = [&](std::int64_t i) { return static_cast<int>(picture.pixels[static_cast<std::size_t>(i)]); };
+      const std::int64_t here = y * picture.width + x;
+      if (x > 0) sum += static_cast<std::uint64_t>(std::abs(at(here) - at(here - 1)));
+      if (y > 0) sum += static_cast<std::uint64_t>(std::abs(at(here) - at(here - picture.width)));
+    }
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::int64_t CellGrid::next(std::int64_t pixel) const {
+  const double cell = std::floor((static_cast<double>(pixel) + 0.5) / side_) + 1.0;
+  return std::max(pixel + 1, static_cast<std::int64_t>(std::ceil(cell * side_ - 0.5)));
+}
+
+std::pair<std::int64_t, std::int64_t> CellGrid::around(std::int64_t pixel, std::int64_t begin, std::int64_t end) const {
+  std::int64_t last = std::min(next(begin), end);
+  while (last <= pixel) {
+    begin = last;
+    last = std::min(next(begin), end);
+  }
+  return {begin, last};
+}
+
+LevelPart read_part(const ComparedLevels& levels, std::int64_t left, std::int64_t top) {
+  const Level& small = levels.small;
+  return {left, top,
+          read_picture(levels.slide, levels.level, left, top, std::min(small.tile_width, small.width - left),
+                       std::min(small.tile_height, small.height - top), BadTilePolicy::white)};
+}
+
+std::vector<LevelPart> read_parts(const ComparedLevels& levels) {
+  const Level& small = levels.small;
+  const std::int64_t tiles = small.columns * small.rows;
+  const std::int64_t count = std::min(tiles, levels.plan.parts);
+  std::vector<LevelPart> parts;
+  for (std::int64_t i = 0; i < count; ++i) {
+    levels.budget.check();
+    const std::int64_t tile = tiles * (2 * i + 1) / (2 * count);
+    parts.push_back(
+        read_part(levels, tile % small.columns * small.tile_width, tile / small.columns * small.tile_height));
+  }
+  return parts;
+}
+
+std::vector<LevelCell> choose_cells(const ComparedLevels& levels, const std::vector<LevelPart>& parts) {
+  const CellGrid across(levels.plan.cell_width, levels.plan.factor_x);
+  const CellGrid down(levels.plan.cell_height, levels.plan.factor_y);
+  std::vector<LevelCell> cells;
+  for (const LevelPart& part : parts) {
+    const std::int64_t right = part.left + part.picture.width;
+    const std::int64_t bottom = part.top + part.picture.height;
+    for (std::int64_t top = part.top; top < bottom; top = down.next(top)) {
+      for (std::int64_t left = part.left; left < right; left = across.next(left)) {
+        LevelCell cell{&part, left - part.left, top - part.top, std::min(across.next(left), right) - left,
+                       std::min(down.next(top), bottom) - top};
+        cell.contrast = contrast_of(part.picture, cell);
+        cells.push_back(cell);
+      }
+    }
+  }
+  if (std::ranges::none_of(cells, [](const LevelCell& cell) { return cell.contrast > 0; })) {
+    const std::size_t spread = std::min(most_compared_cells, cells.size());
+    for (std::size_t i = 0; i < spread; ++i) cells[i] = cells[cells.size() * (2 * i + 1) / (2 * spread)];
+    cells.resize(spread);
+    return cells;
+  }
+  const auto count = std::min(most_tried_cells, cells.size());
+  std::partial_sort(cells.begin(), cells.begin() + static_cast<std::ptrdiff_t>(count), cells.end(),
+                    [](const LevelCell& a, const LevelCell& b) { return a.contrast > b.contrast; });
+  cells.resize(count);
+  return cells;
+}
+
+std::optional<CellSight> see(const ComparedLevels& levels, const LevelCell& cell) {
+  const std::int64_t left = cell.level_left();
+  const std::int64_t top = cell.level_top();
+  const PixelRange columns(left, left + cell.width, levels.plan.factor_x, levels.large.width);
+  const PixelRange rows(top, top + cell.height, levels.plan.factor_y, levels.large.height);
+  if (columns.size() > most_cell_pixels / rows.size()) return std::nullopt;
+  levels.budget.check();
+  std::optional<LevelPicture> picture = read_whole_picture(levels.slide, levels.larger, columns, rows);
+  if (!picture) return std::nullopt;
+  return CellSight{columns, rows, std::move(*picture)};
+}
+
+}  // namespace slidestream

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "slide/likeness/level_cells.hpp"
+
+// The verdict on a single place of two levels, by its pixels and those that they cover.
+
+namespace slidestream {
+
+/// What a pixel of the smaller level covers in the larger one.
+struct CoveredPixels {
+  std::uint8_t least = 255;
+  std::uint8_t most = 0;
+  float mean = 0.0F;
+};
+
+/// Finds places that show what nothing there can have been reduced to, such as labels.
+class PlaceJudge {
+ public:
+  explicit PlaceJudge(const ComparedLevels& levels) : levels_(levels) {}
+
+  /// Whether a cell can't have been made of what the larger level has there. It can, wherever its pixels lie between
+  /// the least and the most that they and their neighbours cover, however it was reduced, displaced or blurred.
+  /// Sharpening and codecs exceed that by some grey levels, and along edges that both levels have.
+  bool is_unlike(const LevelCell& cell, const CellSight& sight);
+
+  /// Whether one of the places that are spread over the level, and not judged yet, is unlike. \param parts  tiles of
+  /// the smaller level that were read
+  bool has_unlike_place(const std::vector<LevelPart>& parts);
+
+ private:
+  /// Large enough, and not of one colour.
+  static bool can_be_judged(const LevelCell& cell);
+
+  /// Zeros in a file whose tiles lie where they will be written, or tiles that many places share until then.
+  bool is_unwritten(const CellSight& sight) const;
+
+  std::vector<CoveredPixels> covered_by(const LevelCell& cell, const CellSight& sight) const;
+
+  /// Whether many pixels lie outside what they and their neighbours cover.
+  bool exceeds(const LevelCell& cell, const std::vector<CoveredPixels>& covered) const;
+
+  /// Whether a cell shows what lies so many of its pixels beside it in the larger level.
+  bool correlates(const LevelCell& cell, const std::vector<CoveredPixels>& covered, std::int64_t by_x,
+                  std::int64_t by_y) const;
+
+  const ComparedLevels& levels_;
+  std::vector<std::pair<std::int64_t, std::int64_t>> judged_;  ///< corners of cells
+};
+
+}  // namespace slidestream
