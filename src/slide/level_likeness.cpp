@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <optional>
 #include <vector>
 
 #include "slide/likeness/compared_levels.hpp"
+#include "slide/likeness/correlation.hpp"
 #include "slide/likeness/level_cells.hpp"
 #include "slide/likeness/place_judge.hpp"
 #include "slide/likeness/swapped_colours.hpp"
@@ -18,59 +18,51 @@ constexpr std::int64_t blocks_along = 8;
 constexpr double least_correlation = 0.6;
 constexpr double most_difference = 8.0;  ///< of 255
 
-/// Means of the same places in both levels.
+/// Values of the same places in both levels.
 class Pairs {
  public:
-  /// Of a cell's blocks.
-  void add(const ComparedLevels& levels, const LevelCell& cell, const CellSight& sight) {
-    const std::int64_t left = cell.level_left();
-    const std::int64_t top = cell.level_top();
-    const std::int64_t step_x = std::max<std::int64_t>(1, cell.width / blocks_along);
-    const std::int64_t step_y = std::max<std::int64_t>(1, cell.height / blocks_along);
-    for (std::int64_t y = 0; y + step_y <= cell.height; y += step_y) {
-      for (std::int64_t x = 0; x + step_x <= cell.width; x += step_x) {
-        const PixelRange across(left + x, left + x + step_x, levels.plan.factor_x, levels.large.width);
-        const PixelRange down(top + y, top + y + step_y, levels.plan.factor_y, levels.large.height);
-        a_.push_back(
-            cell.part->picture.mean(cell.left + x, cell.top + y, cell.left + x + step_x, cell.top + y + step_y));
-        b_.push_back(sight.picture.mean(across.begin - sight.columns.begin, down.begin - sight.rows.begin,
-                                        std::min(across.end - sight.columns.begin, sight.picture.width),
-                                        std::min(down.end - sight.rows.begin, sight.picture.height)));
-      }
-    }
+  void add(double a, double b) {
+    ++count_;
+    difference_ += std::abs(a - b);
+    correlation_.add(a, b);
   }
 
-  std::size_t size() const noexcept { return a_.size(); }
+  std::size_t size() const noexcept { return count_; }
 
   bool are_alike() const {
-    const auto count = static_cast<double>(a_.size());
-    const double mean_a = std::accumulate(a_.begin(), a_.end(), 0.0) / count;
-    const double mean_b = std::accumulate(b_.begin(), b_.end(), 0.0) / count;
-    double difference = 0.0;
-    double of_a = 0.0;
-    double of_b = 0.0;
-    double of_both = 0.0;
-    for (std::size_t i = 0; i < a_.size(); ++i) {
-      difference += std::abs(a_[i] - b_[i]);
-      of_a += (a_[i] - mean_a) * (a_[i] - mean_a);
-      of_b += (b_[i] - mean_b) * (b_[i] - mean_b);
-      of_both += (a_[i] - mean_a) * (b_[i] - mean_b);
-    }
-    if (difference <= most_difference * count) return true;
-    return of_both > 0.0 && of_both >= least_correlation * std::sqrt(of_a * of_b);
+    return difference_ <= most_difference * static_cast<double>(count_) || correlation_.is_at_least(least_correlation);
   }
 
  private:
-  std::vector<double> a_;
-  std::vector<double> b_;
+  std::size_t count_ = 0;
+  double difference_ = 0.0;
+  Correlation correlation_;
 };
+
+/// Adds the means of a cell's blocks.
+void add_blocks(Pairs& pairs, const ComparedLevels& levels, const LevelCell& cell, const CellSight& sight) {
+  const std::int64_t left = cell.level_left();
+  const std::int64_t top = cell.level_top();
+  const std::int64_t step_x = std::max<std::int64_t>(1, cell.width / blocks_along);
+  const std::int64_t step_y = std::max<std::int64_t>(1, cell.height / blocks_along);
+  for (std::int64_t y = 0; y + step_y <= cell.height; y += step_y) {
+    for (std::int64_t x = 0; x + step_x <= cell.width; x += step_x) {
+      const PixelRange across(left + x, left + x + step_x, levels.plan.factor_x, levels.large.width);
+      const PixelRange down(top + y, top + y + step_y, levels.plan.factor_y, levels.large.height);
+      pairs.add(cell.part->picture.mean(cell.left + x, cell.top + y, cell.left + x + step_x, cell.top + y + step_y),
+                sight.picture.mean(across.begin - sight.columns.begin, down.begin - sight.rows.begin,
+                                   std::min(across.end - sight.columns.begin, sight.picture.width),
+                                   std::min(down.end - sight.rows.begin, sight.picture.height)));
+    }
+  }
+}
 
 }  // namespace
 
 std::uint64_t likeness_bytes(const Level& larger, const Level& level) noexcept {
   const ComparisonPlan plan(larger, level);
   if (plan.is_tiny || plan.has_huge_tiles) return 0;
-  const std::int64_t most = plan.parts + plan.places_along * plan.places_along;
+  const std::int64_t most = plan.parts + (plan.has_places ? 1 : 0);
   const double tiles = static_cast<double>(std::min(most, level.columns * level.rows));
   const double parts = std::min(tiles * static_cast<double>(tile_pixels(level)),
                                 static_cast<double>(level.width) * static_cast<double>(level.height));
@@ -89,27 +81,26 @@ bool is_like_level(const Slide& slide, std::size_t larger, std::size_t level, co
   const std::vector<LevelPart> parts = read_parts(levels);
   PlaceJudge judge(levels);
   Pairs pairs;
-  std::size_t compared = 0;
-  const LevelCell* first_compared = nullptr;
+  std::vector<const LevelCell*> compared;
   const std::vector<LevelCell> cells = choose_cells(levels, parts);
   // Of one colour: it shows nothing but that.
   const bool is_plain = cells.empty() || cells.front().contrast == 0;
   for (const LevelCell& cell : cells) {
     if (cell.contrast == 0 && !is_plain) {
-      if (compared == 0) return true;
+      if (compared.empty()) return true;
       break;
     }
-    if (compared == most_compared_cells) break;
+    if (compared.size() == most_compared_cells) break;
     const std::optional<CellSight> sight = see(levels, cell);
     if (!sight) continue;
-    if (levels.plan.places_along > 0 && judge.is_unlike(cell, *sight)) return false;
-    ++compared;
-    if (first_compared == nullptr) first_compared = &cell;
-    pairs.add(levels, cell, *sight);
+    if (levels.plan.has_places && judge.is_unlike(cell, *sight)) return false;
+    compared.push_back(&cell);
+    add_blocks(pairs, levels, cell, *sight);
   }
-  if (pairs.size() == 0 ? !is_plain : !pairs.are_alike()) return false;
-  if (first_compared != nullptr && has_swapped_colours(levels, *first_compared)) return false;
-  return !judge.has_unlike_place(parts);
+  if (compared.empty()) return is_plain;
+  if (!pairs.are_alike()) return false;
+  if (has_swapped_colours(levels, *compared.front())) return false;
+  return !levels.plan.has_places || !judge.has_unlike_corner(parts);
 }
 
 }  // namespace slidestream

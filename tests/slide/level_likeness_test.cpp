@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <initializer_list>
 #include <map>
@@ -56,6 +57,10 @@ TestDirectory as_level(const Picture& picture, int tile = 256) {
 Picture decimated(const Picture& picture, int by, int phase) {
   return grey_picture(picture.width / by, picture.height / by,
                       [&](int x, int y) { return at(picture, x * by + phase, y * by + phase); });
+}
+
+Picture displaced_by(const Picture& picture, int by_x, int by_y) {
+  return grey_picture(picture.width, picture.height, [&](int x, int y) { return at(picture, x + by_x, y + by_y); });
 }
 
 Picture displaced(const Picture& picture) {
@@ -136,6 +141,25 @@ Picture sharp_edges() {
 Picture tissue() {
   return grey_picture(2048, 1536, [](int x, int y) {
     if (std::sin(x / 170.0) + std::cos(y / 130.0) <= 0.0) return 240.0 + (x * 7 + y * 13) % 5;
+    return 150.0 + 30.0 * std::sin(x / 23.0) * std::cos(y / 19.0) + 12.0 * std::sin(x / 5.0 + y / 7.0) +
+           (x * 31 + y * 17) % 13;
+  });
+}
+
+/// A number below a bound that says nothing of those beside it.
+int grain(int x, int y, std::uint32_t seed, std::uint32_t bound) {
+  std::uint32_t value = static_cast<std::uint32_t>(x) * 73856093U ^ static_cast<std::uint32_t>(y) * 19349663U;
+  value ^= seed * 83492791U;
+  value ^= value >> 13;
+  value *= 0x5bd1e995U;
+  value ^= value >> 15;
+  return static_cast<int>(value % bound);
+}
+
+/// Tissue in the middle of glass with grain.
+Picture grainy_glass() {
+  return grey_picture(2048, 1536, [](int x, int y) {
+    if (std::abs(x - 1024) >= 500 || std::abs(y - 768) >= 400) return 232.0 + grain(x, y, 1, 16);
     return 150.0 + 30.0 * std::sin(x / 23.0) * std::cos(y / 19.0) + 12.0 * std::sin(x / 5.0 + y / 7.0) +
            (x * 31 + y * 17) % 13;
   });
@@ -232,6 +256,26 @@ TEST_CASE("a smaller level of sharp edges is one, also where its pixels are as l
       check_sound_level(slide, level);
     }
   }
+}
+
+TEST_CASE("a smaller level that lies some of its pixels beside the slide is one") {
+  const Picture picture = sharp_edges();
+  LevelsOf slide(picture);
+  for (const int by : {0, 2, 4}) {
+    CAPTURE(by);
+    check_sound_level(slide, displaced_by(reduced(picture, 2), by, by * 3 / 4));
+  }
+}
+
+TEST_CASE("a smaller level with another white is one: the grain of glass is no label") {
+  const Picture picture = grainy_glass();
+  LevelsOf slide(picture);
+  for (const int by : {2, 4, 16}) {
+    CAPTURE(by);
+    check_sound_level(slide, brighter(decimated(picture, by, 0), -36));
+    check_sound_level(slide, brighter(decimated(picture, by, by / 2), -36));
+  }
+  check_labels(picture, {2, 4, 16});
 }
 
 TEST_CASE("a smaller image with a label in a corner is no level") {

@@ -17,11 +17,8 @@ constexpr double least_cell_side = 4.0;  ///< pixels of the smaller level
 constexpr std::int64_t most_parts = 8;   ///< tiles of a level that has the size of one
 
 // Of single places.
-constexpr std::int64_t most_place_pixels = std::int64_t{5}
-                                           << 20;  ///< to read; opening takes some hundredths of a second
-constexpr std::int64_t most_slow_place_pixels = std::int64_t{5} << 18;  ///< of JPEG 2000
-constexpr std::int64_t most_places_along = 4;
-constexpr std::int64_t least_places_along = 3;
+constexpr double most_place_pixels = 5 << 20;       ///< to read; opening takes some hundredths of a second
+constexpr double most_slow_place_pixels = 5 << 18;  ///< of JPEG 2000
 constexpr double least_place_factor = 1.5;
 constexpr double most_displaced = 2.0;  ///< pixels of the smaller level
 
@@ -53,14 +50,11 @@ ComparisonPlan::ComparisonPlan(const Level& large, const Level& small)
   parts = is_sampled ? sampled : pixels;
   margin = factor_x == std::round(factor_x) && factor_y == std::round(factor_y) ? 1 : 2;
   const double misfit = std::max(misfit_of(large.width, small.width), misfit_of(large.height, small.height));
-  if (pixels > most_compared_pixels || misfit > most_displaced) return;
-  if (std::min(factor_x, factor_y) < least_place_factor || std::max(factor_x, factor_y) > largest_factor) return;
-  const double pixels_of_place = cell_width * cell_height + static_cast<double>(tile_pixels(small));
   const bool is_slow = large.codec == Codec::jpeg2000 || small.codec == Codec::jpeg2000;
-  const auto most = static_cast<double>(is_slow ? most_slow_place_pixels : most_place_pixels);
-  for (std::int64_t along = most_places_along; along >= least_places_along && places_along == 0; --along) {
-    if (static_cast<double>(along * along) * pixels_of_place <= most) places_along = along;
-  }
+  const double corner_pixels = most_corner_cells * cell_width * cell_height + static_cast<double>(tile_pixels(small));
+  has_places = pixels <= most_compared_pixels && misfit <= most_displaced &&
+               std::min(factor_x, factor_y) >= least_place_factor &&
+               4.0 * corner_pixels <= (is_slow ? most_slow_place_pixels : most_place_pixels);
 }
 
 std::int64_t tile_pixels(const Level& level) noexcept { return level.tile_width * level.tile_height; }

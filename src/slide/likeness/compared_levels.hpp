@@ -20,9 +20,9 @@ struct ComparisonPlan {
   double cell_height;
   bool is_tiny;
   bool has_huge_tiles;
-  std::int64_t parts;             ///< tiles of the smaller one, at most
-  std::int64_t places_along = 0;  ///< that are compared one by one, spread along each axis; 0: none
-  std::int64_t margin;            ///< pixels of the smaller one that a place may be displaced by
+  std::int64_t parts;   ///< tiles of the smaller one, at most
+  bool has_places;      ///< places are judged one by one, too, and those of the corners
+  std::int64_t margin;  ///< pixels of the smaller one that a pixel may be displaced by
 };
 
 /// A level, and the one that it may be a smaller level of.
@@ -44,6 +44,9 @@ struct ComparedLevels {
   ComparisonPlan plan;
   const OpenBudget& budget;
 };
+
+/// So many cells of each corner are judged.
+inline constexpr int most_corner_cells = 2;
 
 /// Pixels of a tile.
 std::int64_t tile_pixels(const Level& level) noexcept;

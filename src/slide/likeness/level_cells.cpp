@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <utility>
 
 namespace slidestream {
 namespace {
@@ -22,27 +23,48 @@ std::uint64_t contrast_of(const LevelPicture& picture, const LevelCell& cell) {
   return sum;
 }
 
-}  // namespace
-
-std::int64_t CellGrid::next(std::int64_t pixel) const {
-  const double cell = std::floor((static_cast<double>(pixel) + 0.5) / side_) + 1.0;
-  return std::max(pixel + 1, static_cast<std::int64_t>(std::ceil(cell * side_ - 0.5)));
-}
-
-std::pair<std::int64_t, std::int64_t> CellGrid::around(std::int64_t pixel, std::int64_t begin, std::int64_t end) const {
-  std::int64_t last = std::min(next(begin), end);
-  while (last <= pixel) {
-    begin = last;
-    last = std::min(next(begin), end);
-  }
-  return {begin, last};
-}
-
+/// The tile that begins at a pixel.
 LevelPart read_part(const ComparedLevels& levels, std::int64_t left, std::int64_t top) {
   const Level& small = levels.small;
   return {left, top,
           read_picture(levels.slide, levels.level, left, top, std::min(small.tile_width, small.width - left),
                        std::min(small.tile_height, small.height - top), BadTilePolicy::white)};
+}
+
+std::vector<LevelCell> cells_of(const ComparedLevels& levels, const LevelPart& part) {
+  const CellGrid across(levels.plan.cell_width, levels.plan.factor_x);
+  const CellGrid down(levels.plan.cell_height, levels.plan.factor_y);
+  const std::int64_t right = part.left + part.picture.width;
+  const std::int64_t bottom = part.top + part.picture.height;
+  std::vector<LevelCell> cells;
+  for (std::int64_t top = part.top; top < bottom; top = down.next(top)) {
+    for (std::int64_t left = part.left; left < right; left = across.next(left)) {
+      LevelCell cell{&part, left - part.left, top - part.top, std::min(across.next(left), right) - left,
+                     std::min(down.next(top), bottom) - top};
+      cell.contrast = contrast_of(part.picture, cell);
+      cells.push_back(cell);
+    }
+  }
+  return cells;
+}
+
+/// Whether the middle of a range lies in the quarter of an axis at its begin, or at its end.
+bool is_in_quarter(std::int64_t begin, std::int64_t size, std::int64_t of, bool at_end) {
+  const std::int64_t twice = 2 * begin + size;
+  return at_end ? 2 * twice >= 3 * of : 2 * twice <= of;
+}
+
+/// The first pixel of the tile that a twentieth of an axis from its begin lies in, or from its end.
+std::int64_t corner_tile(std::int64_t size, std::int64_t tile, bool at_end) {
+  const std::int64_t inset = size / 20;
+  return (at_end ? size - 1 - inset : inset) / tile * tile;
+}
+
+}  // namespace
+
+std::int64_t CellGrid::next(std::int64_t pixel) const {
+  const double cell = std::floor((static_cast<double>(pixel) + 0.5) / side_) + 1.0;
+  return std::max(pixel + 1, static_cast<std::int64_t>(std::ceil(cell * side_ - 0.5)));
 }
 
 std::vector<LevelPart> read_parts(const ComparedLevels& levels) {
@@ -60,20 +82,10 @@ std::vector<LevelPart> read_parts(const ComparedLevels& levels) {
 }
 
 std::vector<LevelCell> choose_cells(const ComparedLevels& levels, const std::vector<LevelPart>& parts) {
-  const CellGrid across(levels.plan.cell_width, levels.plan.factor_x);
-  const CellGrid down(levels.plan.cell_height, levels.plan.factor_y);
   std::vector<LevelCell> cells;
   for (const LevelPart& part : parts) {
-    const std::int64_t right = part.left + part.picture.width;
-    const std::int64_t bottom = part.top + part.picture.height;
-    for (std::int64_t top = part.top; top < bottom; top = down.next(top)) {
-      for (std::int64_t left = part.left; left < right; left = across.next(left)) {
-        LevelCell cell{&part, left - part.left, top - part.top, std::min(across.next(left), right) - left,
-                       std::min(down.next(top), bottom) - top};
-        cell.contrast = contrast_of(part.picture, cell);
-        cells.push_back(cell);
-      }
-    }
+    const std::vector<LevelCell> of_part = cells_of(levels, part);
+    cells.insert(cells.end(), of_part.begin(), of_part.end());
   }
   if (std::ranges::none_of(cells, [](const LevelCell& cell) { return cell.contrast > 0; })) {
     const std::size_t spread = std::min(most_compared_cells, cells.size());
@@ -85,6 +97,29 @@ std::vector<LevelCell> choose_cells(const ComparedLevels& levels, const std::vec
   std::partial_sort(cells.begin(), cells.begin() + static_cast<std::ptrdiff_t>(count), cells.end(),
                     [](const LevelCell& a, const LevelCell& b) { return a.contrast > b.contrast; });
   cells.resize(count);
+  return cells;
+}
+
+const LevelPart& part_at(const ComparedLevels& levels, const LevelCorner& corner, const std::vector<LevelPart>& parts,
+                         LevelPart& own) {
+  const Level& small = levels.small;
+  const std::int64_t left = corner_tile(small.width, small.tile_width, corner.at_right);
+  const std::int64_t top = corner_tile(small.height, small.tile_height, corner.at_bottom);
+  const auto is_it = [left, top](const LevelPart& part) { return part.left == left && part.top == top; };
+  const auto known = std::ranges::find_if(parts, is_it);
+  if (known != parts.end()) return *known;
+  levels.budget.check();
+  own = read_part(levels, left, top);
+  return own;
+}
+
+std::vector<LevelCell> corner_cells(const ComparedLevels& levels, const LevelPart& part, const LevelCorner& corner) {
+  std::vector<LevelCell> cells = cells_of(levels, part);
+  std::erase_if(cells, [&](const LevelCell& cell) {
+    return !is_in_quarter(cell.level_left(), cell.width, levels.small.width, corner.at_right) ||
+           !is_in_quarter(cell.level_top(), cell.height, levels.small.height, corner.at_bottom);
+  });
+  std::ranges::stable_sort(cells, [](const LevelCell& a, const LevelCell& b) { return a.contrast > b.contrast; });
   return cells;
 }
 

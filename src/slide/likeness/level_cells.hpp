@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "slide/likeness/compared_levels.hpp"
@@ -54,22 +53,29 @@ class CellGrid {
   /// The first pixel of the cell behind the one that a pixel lies in.
   std::int64_t next(std::int64_t pixel) const;
 
-  /// The first pixel of the cell that a pixel lies in, and the one behind its last, both within `begin` to `end`.
-  std::pair<std::int64_t, std::int64_t> around(std::int64_t pixel, std::int64_t begin, std::int64_t end) const;
-
  private:
   double side_;  ///< pixels of the smaller level
 };
 
-/// The tile that begins at a pixel. Where it is missing or bad it is white.
-LevelPart read_part(const ComparedLevels& levels, std::int64_t left, std::int64_t top);
-
-/// All of the level's tiles, or as many as are planned, spread over it.
+/// All of the level's tiles, or as many as are planned, spread over it. Those that are missing or bad are white.
 std::vector<LevelPart> read_parts(const ComparedLevels& levels);
 
 /// Cells with the most contrast; where none has any, some that are spread over all. More than `most_compared_cells`, as
 /// tiles of the larger level may be missing or bad.
 std::vector<LevelCell> choose_cells(const ComparedLevels& levels, const std::vector<LevelPart>& parts);
+
+/// A corner of a level.
+struct LevelCorner {
+  bool at_right = false;
+  bool at_bottom = false;
+};
+
+/// The tile that a corner's part is in. \param parts  tiles that were read before. \param own  gets it otherwise
+const LevelPart& part_at(const ComparedLevels& levels, const LevelCorner& corner, const std::vector<LevelPart>& parts,
+                         LevelPart& own);
+
+/// Cells of a part in the quarter of both axes that ends at a corner, with the most contrast first.
+std::vector<LevelCell> corner_cells(const ComparedLevels& levels, const LevelPart& part, const LevelCorner& corner);
 
 /// Of those that are chosen, so many are compared.
 inline constexpr std::size_t most_compared_cells = 6;

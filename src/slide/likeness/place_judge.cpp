@@ -2,18 +2,25 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <optional>
+
+#include "slide/likeness/correlation.hpp"
 
 namespace slidestream {
 namespace {
 
 constexpr std::int64_t least_place_side = 8;    ///< pixels of the smaller level
-constexpr int least_place_contrast = 8;         ///< of 255
+constexpr double least_place_deviation = 16.0;  ///< of 255
 constexpr int least_excess = 32;                ///< of 255: more than codecs add
 constexpr std::int64_t least_unlike_part = 16;  ///< a sixteenth of a place's pixels
 constexpr double most_mean_difference = 24.0;   ///< of 255, beside the larger level's deviation
 constexpr double least_place_correlation = 0.6;
+constexpr std::int64_t most_reach = 8;  ///< pixels of the smaller level that a place may be displaced by
+
+double deviation(std::uint64_t sum, std::uint64_t squares, double count) {
+  const double mean = static_cast<double>(sum) / count;
+  return std::sqrt(std::max(0.0, static_cast<double>(squares) / count - mean * mean));
+}
 
 /// Whether a tile's bytes are those of its neighbour, too: white tiles, and those that aren't written yet.
 bool is_shared(const Slide& slide, std::size_t level, std::int64_t tile) {
@@ -49,25 +56,20 @@ bool differs_in_mean(const LevelCell& cell, const CellSight& sight) {
   }
   const auto count = static_cast<double>(sight.picture.pixels.size());
   const double mean = static_cast<double>(sum) / count;
-  const double deviation = std::sqrt(std::max(0.0, static_cast<double>(squares) / count - mean * mean));
   const double of_small = cell.part->picture.mean(cell.left, cell.top, cell.left + cell.width, cell.top + cell.height);
-  return std::abs(of_small - mean) > deviation + most_mean_difference;
+  return std::abs(of_small - mean) > deviation(sum, squares, count) + most_mean_difference;
 }
 
-/// The tile of the smaller level that a pixel lies in. \param parts  tiles that were read before. \param more  gets it,
-/// unless it has it
-const LevelPart& part_at(const ComparedLevels& levels, std::int64_t x, std::int64_t y,
-                         const std::vector<LevelPart>& parts, std::deque<LevelPart>& more) {
-  const std::int64_t left = x / levels.small.tile_width * levels.small.tile_width;
-  const std::int64_t top = y / levels.small.tile_height * levels.small.tile_height;
-  const auto is_it = [left, top](const LevelPart& part) { return part.left == left && part.top == top; };
-  const auto known = std::ranges::find_if(parts, is_it);
-  if (known != parts.end()) return *known;
-  const auto read_before = std::ranges::find_if(more, is_it);
-  if (read_before != more.end()) return *read_before;
-  levels.budget.check();
-  more.push_back(read_part(levels, left, top));
-  return more.back();
+/// Whether a cell shows what lies so many of its pixels beside it in the larger level.
+bool correlates(const LevelCell& cell, const std::vector<CoveredPixels>& covered, std::int64_t by_x,
+                std::int64_t by_y) {
+  Correlation correlation;
+  for (std::int64_t y = std::max<std::int64_t>(0, -by_y); y < cell.height - std::max<std::int64_t>(0, by_y); ++y) {
+    for (std::int64_t x = std::max<std::int64_t>(0, -by_x); x < cell.width - std::max<std::int64_t>(0, by_x); ++x) {
+      correlation.add(cell.pixel(x, y), covered[static_cast<std::size_t>((y + by_y) * cell.width + x + by_x)].mean);
+    }
+  }
+  return correlation.is_at_least(least_place_correlation);
 }
 
 }  // namespace
@@ -77,46 +79,40 @@ bool PlaceJudge::is_unlike(const LevelCell& cell, const CellSight& sight) {
   if (!can_be_judged(cell) || is_unwritten(sight)) return false;
   const std::vector<CoveredPixels> covered = covered_by(cell, sight);
   if (!exceeds(cell, covered) && !differs_in_mean(cell, sight)) return false;
-  const std::int64_t margin = levels_.plan.margin;
-  for (std::int64_t y = -margin; y <= margin; ++y) {
-    for (std::int64_t x = -margin; x <= margin; ++x) {
-      if (correlates(cell, covered, x, y)) return false;
-    }
-  }
-  return true;
+  return !shows_displaced(cell, covered);
 }
 
-bool PlaceJudge::has_unlike_place(const std::vector<LevelPart>& parts) {
-  const CellGrid across(levels_.plan.cell_width, levels_.plan.factor_x);
-  const CellGrid down(levels_.plan.cell_height, levels_.plan.factor_y);
-  const std::int64_t along = levels_.plan.places_along;
-  std::deque<LevelPart> more;
-  for (std::int64_t i = 0; i < along * along; ++i) {
-    const std::int64_t x = levels_.small.width * (2 * (i % along) + 1) / (2 * along);
-    const std::int64_t y = levels_.small.height * (2 * (i / along) + 1) / (2 * along);
-    const LevelPart& part = part_at(levels_, x, y, parts, more);
-    const auto columns = across.around(x, part.left, part.left + part.picture.width);
-    const auto rows = down.around(y, part.top, part.top + part.picture.height);
-    const LevelCell cell{&part, columns.first - part.left, rows.first - part.top, columns.second - columns.first,
-                         rows.second - rows.first};
-    if (std::ranges::count(judged_, std::pair(columns.first, rows.first)) > 0 || !can_be_judged(cell)) continue;
-    const std::optional<CellSight> sight = see(levels_, cell);
-    if (sight && is_unlike(cell, *sight)) return true;
+bool PlaceJudge::has_unlike_corner(const std::vector<LevelPart>& parts) {
+  for (const bool at_bottom : {false, true}) {
+    for (const bool at_right : {false, true}) {
+      const LevelCorner corner{at_right, at_bottom};
+      LevelPart own;
+      const LevelPart& part = part_at(levels_, corner, parts, own);
+      std::vector<LevelCell> cells = corner_cells(levels_, part, corner);
+      std::erase_if(cells, [](const LevelCell& cell) { return !can_be_judged(cell); });
+      if (cells.size() > most_corner_cells) cells.resize(most_corner_cells);
+      for (const LevelCell& cell : cells) {
+        if (std::ranges::count(judged_, std::pair(cell.level_left(), cell.level_top())) > 0) continue;
+        const std::optional<CellSight> sight = see(levels_, cell);
+        if (sight && is_unlike(cell, *sight)) return true;
+      }
+    }
   }
   return false;
 }
 
 bool PlaceJudge::can_be_judged(const LevelCell& cell) {
   if (std::min(cell.width, cell.height) < least_place_side) return false;
-  int least = 255;
-  int most = 0;
+  std::uint64_t sum = 0;
+  std::uint64_t squares = 0;
   for (std::int64_t y = 0; y < cell.height; ++y) {
     for (std::int64_t x = 0; x < cell.width; ++x) {
-      least = std::min(least, cell.pixel(x, y));
-      most = std::max(most, cell.pixel(x, y));
+      const auto value = static_cast<std::uint64_t>(cell.pixel(x, y));
+      sum += value;
+      squares += value * value;
     }
   }
-  return most - least >= least_place_contrast;
+  return deviation(sum, squares, static_cast<double>(cell.width * cell.height)) >= least_place_deviation;
 }
 
 bool PlaceJudge::is_unwritten(const CellSight& sight) const {
@@ -126,6 +122,21 @@ bool PlaceJudge::is_unwritten(const CellSight& sight) const {
       tiles_of(levels_.large, sight.columns.begin, sight.rows.begin, sight.picture.width, sight.picture.height);
   return std::ranges::any_of(tiles,
                              [this](std::int64_t tile) { return is_shared(levels_.slide, levels_.larger, tile); });
+}
+
+bool PlaceJudge::shows_displaced(const LevelCell& cell, const std::vector<CoveredPixels>& covered) const {
+  const auto reach_along = [this](std::int64_t size) {
+    return std::max(levels_.plan.margin, std::min(most_reach, size / 4));
+  };
+  if (correlates(cell, covered, 0, 0)) return true;
+  const std::int64_t reach_x = reach_along(cell.width);
+  const std::int64_t reach_y = reach_along(cell.height);
+  for (std::int64_t y = -reach_y; y <= reach_y; ++y) {
+    for (std::int64_t x = -reach_x; x <= reach_x; ++x) {
+      if (correlates(cell, covered, x, y)) return true;
+    }
+  }
+  return false;
 }
 
 std::vector<CoveredPixels> PlaceJudge::covered_by(const LevelCell& cell, const CellSight& sight) const {
@@ -168,31 +179,6 @@ bool PlaceJudge::exceeds(const LevelCell& cell, const std::vector<CoveredPixels>
     }
   }
   return least_unlike_part * outside >= (cell.width - 2 * margin) * (cell.height - 2 * margin);
-}
-
-bool PlaceJudge::correlates(const LevelCell& cell, const std::vector<CoveredPixels>& covered, std::int64_t by_x,
-                            std::int64_t by_y) const {
-  const std::int64_t margin = levels_.plan.margin;
-  double a = 0.0;
-  double b = 0.0;
-  double aa = 0.0;
-  double bb = 0.0;
-  double ab = 0.0;
-  for (std::int64_t y = margin; y < cell.height - margin; ++y) {
-    for (std::int64_t x = margin; x < cell.width - margin; ++x) {
-      const double of_a = cell.pixel(x, y);
-      const double of_b = covered[static_cast<std::size_t>((y + by_y) * cell.width + x + by_x)].mean;
-      a += of_a;
-      b += of_b;
-      aa += of_a * of_a;
-      bb += of_b * of_b;
-      ab += of_a * of_b;
-    }
-  }
-  const auto count = static_cast<double>((cell.width - 2 * margin) * (cell.height - 2 * margin));
-  const double of_both = ab - a * b / count;
-  const double variances = std::max(0.0, aa - a * a / count) * std::max(0.0, bb - b * b / count);
-  return of_both > 0.0 && of_both >= least_place_correlation * std::sqrt(variances);
 }
 
 }  // namespace slidestream

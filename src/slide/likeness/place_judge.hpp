@@ -25,15 +25,16 @@ class PlaceJudge {
 
   /// Whether a cell can't have been made of what the larger level has there. It can, wherever its pixels lie between
   /// the least and the most that they and their neighbours cover, however it was reduced, displaced or blurred.
-  /// Sharpening and codecs exceed that by some grey levels, and along edges that both levels have.
+  /// Sharpening, codecs and other colours exceed that, but go with what the larger level has there, or some pixels
+  /// beside.
   bool is_unlike(const LevelCell& cell, const CellSight& sight);
 
-  /// Whether one of the places that are spread over the level, and not judged yet, is unlike. \param parts  tiles of
-  /// the smaller level that were read
-  bool has_unlike_place(const std::vector<LevelPart>& parts);
+  /// Whether a corner of the level is unlike in one of its two cells with the most contrast. \param parts  tiles of the
+  /// smaller level that were read
+  bool has_unlike_corner(const std::vector<LevelPart>& parts);
 
  private:
-  /// Large enough, and not of one colour.
+  /// Large enough, and with contrast as labels have, which noise and dust on glass don't.
   static bool can_be_judged(const LevelCell& cell);
 
   /// Zeros in a file whose tiles lie where they will be written, or tiles that many places share until then.
@@ -44,9 +45,8 @@ class PlaceJudge {
   /// Whether many pixels lie outside what they and their neighbours cover.
   bool exceeds(const LevelCell& cell, const std::vector<CoveredPixels>& covered) const;
 
-  /// Whether a cell shows what lies so many of its pixels beside it in the larger level.
-  bool correlates(const LevelCell& cell, const std::vector<CoveredPixels>& covered, std::int64_t by_x,
-                  std::int64_t by_y) const;
+  /// Whether a cell shows what lies at most some pixels beside it in the larger level.
+  bool shows_displaced(const LevelCell& cell, const std::vector<CoveredPixels>& covered) const;
 
   const ComparedLevels& levels_;
   std::vector<std::pair<std::int64_t, std::int64_t>> judged_;  ///< corners of cells
