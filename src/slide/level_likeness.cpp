@@ -9,6 +9,7 @@
 #include "slide/likeness/correlation.hpp"
 #include "slide/likeness/level_cells.hpp"
 #include "slide/likeness/place_judge.hpp"
+#include "slide/likeness/single_pixels.hpp"
 #include "slide/likeness/swapped_colours.hpp"
 
 namespace slidestream {
@@ -57,6 +58,17 @@ void add_blocks(Pairs& pairs, const ComparedLevels& levels, const LevelCell& cel
   }
 }
 
+/// Whether cells show single pixels of the larger level. Reads it again, to hold one place at a time.
+bool show_single_pixels(const ComparedLevels& levels, const std::vector<const LevelCell*>& cells) {
+  Pairs pairs;
+  for (const LevelCell* cell : cells) {
+    const std::optional<CellSight> sight = see(levels, *cell);
+    if (!sight) continue;
+    for (const PixelPair& pair : closest_pixels(levels, *cell, *sight)) pairs.add(pair.small, pair.large);
+  }
+  return pairs.size() > 0 && pairs.are_alike();
+}
+
 }  // namespace
 
 std::uint64_t likeness_bytes(const Level& larger, const Level& level) noexcept {
@@ -98,7 +110,7 @@ bool is_like_level(const Slide& slide, std::size_t larger, std::size_t level, co
     add_blocks(pairs, levels, cell, *sight);
   }
   if (compared.empty()) return is_plain;
-  if (!pairs.are_alike()) return false;
+  if (!pairs.are_alike() && !show_single_pixels(levels, compared)) return false;
   if (has_swapped_colours(levels, *compared.front())) return false;
   return !levels.plan.has_places || !judge.has_unlike_corner(parts);
 }

@@ -156,6 +156,11 @@ int grain(int x, int y, std::uint32_t seed, std::uint32_t bound) {
   return static_cast<int>(value % bound);
 }
 
+/// Tissue whose pixels differ much more than its places do.
+Picture busy_tissue(std::uint32_t seed) {
+  return grey_picture(2048, 1536, [seed](int x, int y) { return 90 + grain(x, y, seed, 121); });
+}
+
 /// Tissue in the middle of glass with grain.
 Picture grainy_glass() {
   return grey_picture(2048, 1536, [](int x, int y) {
@@ -278,6 +283,23 @@ TEST_CASE("a smaller level with another white is one: the grain of glass is no l
   check_labels(picture, {2, 4, 16});
 }
 
+TEST_CASE("a smaller level of single pixels is one, also where pixels differ more than places do") {
+  const Picture picture = busy_tissue(1);
+  LevelsOf slide(picture);
+  for (const int by : {8, 16, 32}) {
+    CAPTURE(by);
+    const Picture nearest = decimated(picture, by, 0);
+    for (const Picture& level : {nearest, decimated(picture, by, by / 2), decimated(picture, by, by - 1),
+                                 sharpened(nearest), brighter(nearest, 6), displaced_by(nearest, 1, 1)}) {
+      check_sound_level(slide, level);
+    }
+    if (by == 8) continue;
+    // The same grain, of another slide.
+    check_no_level(slide, decimated(busy_tissue(2), by, 0));
+  }
+  check_no_level(slide, with_label(decimated(picture, 16, 0), 0.08, true, true));
+}
+
 TEST_CASE("a smaller image with a label in a corner is no level") {
   for (const auto& picture : made_up_pictures()) {
     CAPTURE(picture.first);
@@ -337,7 +359,7 @@ TEST_CASE("real slides: levels stay however they were made, and labels are found
     const auto slide = Slide::open(*root / "data" / name);
     const Level& level = slide->info().levels[0];
     const Picture picture{static_cast<int>(level.width), static_cast<int>(level.height), 1, read_level(*slide)};
-    check_sound_levels(picture, {4, 16});
+    check_sound_levels(picture, {4, 16, 32});
     check_labels(picture, {4, 16});
   }
 }

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "slide/likeness/correlation.hpp"
+#include "slide/likeness/single_pixels.hpp"
 
 namespace slidestream {
 namespace {
@@ -72,6 +73,13 @@ bool correlates(const LevelCell& cell, const std::vector<CoveredPixels>& covered
   return correlation.is_at_least(least_place_correlation);
 }
 
+/// Whether a cell's pixels are single ones of the larger level.
+bool shows_single_pixels(const ComparedLevels& levels, const LevelCell& cell, const CellSight& sight) {
+  Correlation correlation;
+  for (const PixelPair& pair : closest_pixels(levels, cell, sight)) correlation.add(pair.small, pair.large);
+  return correlation.is_at_least(least_place_correlation);
+}
+
 }  // namespace
 
 bool PlaceJudge::is_unlike(const LevelCell& cell, const CellSight& sight) {
@@ -79,7 +87,7 @@ bool PlaceJudge::is_unlike(const LevelCell& cell, const CellSight& sight) {
   if (!can_be_judged(cell) || is_unwritten(sight)) return false;
   const std::vector<CoveredPixels> covered = covered_by(cell, sight);
   if (!exceeds(cell, covered) && !differs_in_mean(cell, sight)) return false;
-  return !shows_displaced(cell, covered);
+  return !shows_displaced(cell, covered) && !shows_single_pixels(levels_, cell, sight);
 }
 
 bool PlaceJudge::has_unlike_corner(const std::vector<LevelPart>& parts) {
