@@ -84,7 +84,8 @@ struct VectorsFile {
   std::string product;  ///< name of the operator's product
   std::string folder;   ///< within the output folder: "features"
   std::string suffix;   ///< appended to the slide's name: ".h5"
-  /// Writes the whole file to a path at which nothing exists. Throws OutputError if that fails.
+  /// Writes the whole file to a path at which nothing exists. The path has the file's name, in a temporary folder: the
+  /// run moves it from there. Throws OutputError if that fails.
   std::function<void(const std::filesystem::path&, const TileVectors&)> write;
 };
 

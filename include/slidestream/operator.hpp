@@ -75,7 +75,8 @@ struct OutputViews {
 struct PreparedFile {
   std::string product;  ///< name of the product
   std::string suffix;   ///< appended to the slide's name: ".tissue.geojson"
-  /// Writes the whole file to a path at which nothing exists. Throws OutputError if that fails.
+  /// Writes the whole file to a path at which nothing exists. The path has the file's name, in a temporary folder: the
+  /// run moves it from there. Throws OutputError if that fails.
   std::function<void(const std::filesystem::path&)> write;
   std::string folder = "images";  ///< in the output folder
 };

@@ -51,8 +51,9 @@ Archive::Archive(const Config& config, const ExpandedInputs& inputs, const RunOp
     }
   }
   ledger_ = std::make_unique<Ledger>(config, ledger_options);
-  remove_leftovers(config.output.dir);
-  remove_leftovers(fs::path(config.output.dir) / "maps");
+  for (const char* folder : {"", "maps", "images", "features", "coords"}) {
+    remove_leftovers(fs::path(config.output.dir) / folder);
+  }
   start_ = ledger_->begin(manifest_, options.retry_failed);
   map_files_ = map_files(config, *ledger_, manifest_);
   place_maps();

@@ -19,9 +19,8 @@ namespace fs = std::filesystem;
 constexpr std::int64_t first_version_with_artifacts = 3;
 
 /// Whether a file or folder is one that was being made of a slide with one of the names:
-/// NAME.OPERATOR.partial.EXTENSION, NAME.OPERATOR.partial_files, NAME.partial.h5 or
-/// NAME.partial.pt. Tables and outlines have the mark
-/// twice while they are written: NAME.OPERATOR.partial.partial.EXTENSION.
+/// NAME.OPERATOR.partial.EXTENSION or NAME.OPERATOR.partial_files. Earlier versions also had NAME.partial.h5,
+/// NAME.partial.pt and NAME.OPERATOR.partial.partial.EXTENSION.
 bool is_unfinished(const std::string& file, const std::unordered_set<std::string>& names) {
   constexpr std::string_view partial = ".partial";
   std::size_t mark = file.rfind(partial);

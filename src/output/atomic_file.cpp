@@ -4,33 +4,15 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
-#include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <slidestream/error.hpp>
 #include <system_error>
 
 #include "sink/file_calls.hpp"
+#include "sink/temporary_name.hpp"
 
 namespace slidestream {
-
-namespace {
-
-std::filesystem::path folder_of(const std::filesystem::path& path) {
-  return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-}
-
-constexpr const char* temporary_prefix = ".slidestream-";
-
-/// Short whatever the final name's length, and different for every file of every process.
-std::filesystem::path temporary_name(const std::filesystem::path& path) {
-  static std::atomic<std::uint64_t> count{0};
-  return folder_of(path) / (temporary_prefix + std::to_string(::getpid()) + "-" + std::to_string(count++) + ".tmp");
-}
-
-}  // namespace
 
 AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
   // Renaming would put a file in the place of a device or a pipe.
@@ -97,10 +79,10 @@ void remove_leftovers(const std::filesystem::path& folder) noexcept {
     std::error_code code;
     for (const auto& entry : std::filesystem::directory_iterator(folder, code)) {
       const std::string name = entry.path().filename().string();
-      if (!name.starts_with(temporary_prefix) || !name.ends_with(".tmp")) continue;
-      const auto process = static_cast<::pid_t>(std::atol(name.c_str() + std::strlen(temporary_prefix)));
+      if (!name.starts_with(temporary_prefix) || !name.ends_with(temporary_suffix)) continue;
+      const auto process = static_cast<::pid_t>(std::atol(name.c_str() + temporary_prefix.size()));
       if (process > 0 && process != ::getpid() && ::kill(process, 0) != 0 && errno == ESRCH) {
-        std::filesystem::remove(entry.path(), code);
+        std::filesystem::remove_all(entry.path(), code);
       }
     }
   } catch (const std::exception&) {

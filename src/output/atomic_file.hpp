@@ -37,7 +37,7 @@ class AtomicFile {
   int descriptor_ = -1;
 };
 
-/// Removes what processes that died left of such files in a folder. What can't be removed stays.
+/// Removes what processes that died left under temporary names in a folder. What can't be removed stays.
 void remove_leftovers(const std::filesystem::path& folder) noexcept;
 
 }  // namespace slidestream

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "sink/file_calls.hpp"
+#include "sink/temporary_name.hpp"
 
 namespace slidestream {
 
@@ -58,6 +59,50 @@ class FolderLock {
   int descriptor_ = -1;
 };
 
+/// Whether a living writer has it open.
+bool is_being_written(const std::filesystem::path& file) {
+  const int there = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (there < 0) return false;
+  const bool locked = ::flock(there, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(there);
+  return locked;
+}
+
+/// A new folder with a temporary name beside `file`. It goes with this, and all in it.
+class TemporaryFolder {
+ public:
+  explicit TemporaryFolder(const std::filesystem::path& file) {
+    while (true) {
+      path_ = temporary_name(file);
+      if (::mkdir(path_.c_str(), 0777) == 0) return;
+      const int code = errno;
+      // A process with our number may have died here before.
+      if (code != EEXIST) throw OutputError(file.string() + ": " + std::generic_category().message(code));
+    }
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const std::filesystem::path& path() const noexcept { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// A message about files in a folder, as if they lay beside it.
+std::string with_names_beside(const std::filesystem::path& folder, std::string message) {
+  const std::string inside = folder.string() + "/";
+  const std::string beside = folder.parent_path().string() + "/";
+  for (std::size_t at = 0; (at = message.find(inside, at)) != std::string::npos; at += beside.size()) {
+    message.replace(at, inside.size(), beside);
+  }
+  return message;
+}
+
 }  // namespace
 
 void check_final_name(const std::filesystem::path& file) {
@@ -68,43 +113,34 @@ void check_final_name(const std::filesystem::path& file) {
   }
 }
 
-void make_way(const std::filesystem::path& file) {
-  check_final_name(file);
-  const std::filesystem::path name = partial_name(file);
-  if (::unlink(name.c_str()) != 0 && errno != ENOENT) fail_to_replace(name, errno);
-}
-
 PartialFile::PartialFile(std::filesystem::path target, std::span<const std::byte> first)
     : target_(std::move(target)), name_(partial_name(target_)) {
   check_final_name(target_);
-  const std::string begun = name_.string() + ".begun";
-  // Of several that begin at once one is first, and the others find its file locked.
-  const FolderLock lock(name_);
-  if (::unlink(begun.c_str()) != 0 && errno != ENOENT) fail_to_replace(begun, errno);
-  descriptor_ = ::open(begun.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  std::filesystem::path begun;
+  do {
+    begun = temporary_name(name_);
+    descriptor_ = ::open(begun.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    // A process with our number may have died here before.
+  } while (descriptor_ < 0 && errno == EEXIST);
   if (descriptor_ < 0) check(errno);
-  check_not_written();
   int code = ::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 ? errno : 0;
   ::iovec head{const_cast<std::byte*>(first.data()), first.size()};
   if (code == 0) code = write_at(descriptor_, 0, std::span(&head, 1), digest_);
-  // A reader that still has an earlier writer's file open keeps that one.
-  const int renamed = code == 0 && ::rename(begun.c_str(), name_.c_str()) != 0 ? errno : 0;
-  if (code == 0 && renamed == 0) return;
+  bool in_use = false;
+  int renamed = 0;
+  if (code == 0) {
+    // Of several that begin at once one is first, and the others find its file locked.
+    const FolderLock lock(name_);
+    in_use = is_being_written(name_);
+    // A reader that still has an earlier writer's file open keeps that one.
+    if (!in_use && ::rename(begun.c_str(), name_.c_str()) != 0) renamed = errno;
+  }
+  if (code == 0 && !in_use && renamed == 0) return;
   ::unlink(begun.c_str());
   ::close(std::exchange(descriptor_, -1));
   check(code);
+  if (in_use) throw OutputError(name_.string() + ": somebody is writing it");
   fail_to_replace(name_, renamed);
-}
-
-void PartialFile::check_not_written() {
-  const int there = ::open(name_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (there < 0) return;
-  const bool locked = ::flock(there, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-  ::close(there);
-  if (!locked) return;
-  ::unlink((name_.string() + ".begun").c_str());
-  ::close(std::exchange(descriptor_, -1));
-  throw OutputError(name_.string() + ": somebody is writing it");
 }
 
 PartialFile::~PartialFile() {
@@ -167,22 +203,17 @@ void PartialFile::discard() noexcept {
 }
 
 void publish_whole(const std::filesystem::path& file, const std::function<void(const std::filesystem::path&)>& write) {
-  const std::filesystem::path name = partial_name(file);
-  int code = ::unlink(name.c_str()) != 0 && errno != ENOENT ? errno : 0;
-  const auto check = [&] {
-    if (code != 0) throw OutputError(name.string() + ": " + std::generic_category().message(code));
-  };
-  check();
+  const TemporaryFolder folder(file);
+  const std::filesystem::path made = folder.path() / file.filename();
   try {
-    write(name);
-    const int descriptor = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    code = descriptor < 0 || ::fsync(descriptor) != 0 ? errno : 0;
+    write(made);
+    const int descriptor = ::open(made.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    int code = descriptor < 0 || ::fsync(descriptor) != 0 ? errno : 0;
     if (descriptor >= 0 && ::close(descriptor) != 0 && code == 0) code = errno;
-    check();
-    give_name(name, file);
-  } catch (...) {
-    ::unlink(name.c_str());
-    throw;
+    if (code != 0) throw OutputError(file.string() + ": " + std::generic_category().message(code));
+    give_name(made, file);
+  } catch (const OutputError& error) {
+    throw OutputError(with_names_beside(folder.path(), error.what()));
   }
 }
 

@@ -22,17 +22,12 @@ std::filesystem::path partial_name(const std::filesystem::path& file);
 /// file has the name.
 void check_final_name(const std::filesystem::path& file);
 
-/// Before a file is made: checks its final name, and takes away what an earlier writer left under the partial one, or
-/// somebody else put there. That is neither followed nor waited for. \throws Error where that can't be, as with a
-/// folder; OutputError where the storage fails.
-void make_way(const std::filesystem::path& file);
-
 /// Whether what is open is what has this name now.
 bool is_name_of(int descriptor, const std::filesystem::path& name) noexcept;
 
 /// A new file under the partial name, in place of what an earlier writer left there, which has its first bytes when it
-/// appears. Who writes it has it locked (flock): another writer is refused. It stays there unless it is published or
-/// discarded, or can't get its final name.
+/// appears: until then it has a temporary name. Who writes it has it locked (flock): another writer is refused. It
+/// stays there unless it is published or discarded, or can't get its final name.
 /// Every member but the destructor throws OutputError with the partial file's name (`publish`: with the name that
 /// fails) and the system's reason; the constructor Error where something else than a file has the final name, or what
 /// has the partial one can't be replaced.
@@ -58,7 +53,6 @@ class PartialFile {
 
  private:
   void check(int code) const;
-  void check_not_written();
 
   std::filesystem::path target_;
   std::filesystem::path name_;
@@ -70,9 +64,9 @@ class PartialFile {
 /// with the final name.
 void give_name(const std::filesystem::path& name, const std::filesystem::path& target);
 
-/// Has `write` make a whole file at the path that it is given, under the partial name of `file`, where nothing is then;
-/// makes it durable and gives it its name. Where that fails nothing is left under the partial name. \throws
-/// OutputError, and what `write` throws.
+/// Has `write` make a whole file at the path that it is given, where nothing is; makes it durable and gives it its
+/// name. Nobody sees it before: the path has the same file name, in a folder with a temporary name, which goes in any
+/// case. \throws OutputError, with the names that files get in the end, and what else `write` throws.
 void publish_whole(const std::filesystem::path& file, const std::function<void(const std::filesystem::path&)>& write);
 
 }  // namespace slidestream

@@ -1,10 +1,13 @@
 #include <doctest/doctest.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <slidestream/error.hpp>
+#include <string>
 
+#include "output/atomic_file.hpp"
 #include "sample_run.hpp"
 #include "support/test_data.hpp"
 #include "support/test_slides.hpp"
@@ -79,6 +82,30 @@ TEST_CASE("what stands in the way of a result is found before a run") {
     CHECK(output_error([&] { prepare_output(config); }) == pipe.string() + ": isn't a regular file");
     CHECK(fs::is_fifo(pipe));
     fs::remove(pipe);
+  }
+}
+
+TEST_CASE("what dead processes left under temporary names goes, files and folders, and nothing else") {
+  const ::pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  REQUIRE(child > 0);
+  REQUIRE(::waitpid(child, nullptr, 0) == child);
+  const std::string dead = ".slidestream-" + std::to_string(child);
+  const std::string living = ".slidestream-" + std::to_string(::getppid());
+  const test::TemporaryFolder folder;
+  for (const std::string& name : {dead + "-0.tmp", dead + "-0.txt", living + "-0.tmp", std::string("mine.tmp")}) {
+    folder.write(name, std::string("x"));
+  }
+  for (const std::string& name : {dead + "-1.tmp", living + "-1.tmp"}) {
+    fs::create_directories(folder / name / "below");
+    folder.write(name + "/a.h5", std::string("x"));
+  }
+  remove_leftovers(folder.path());
+  for (const std::string& name : {dead + "-0.tmp", dead + "-1.tmp"})
+    CHECK_FALSE_MESSAGE(fs::exists(folder / name), name);
+  for (const std::string& name :
+       {dead + "-0.txt", living + "-0.tmp", living + "-1.tmp/a.h5", std::string("mine.tmp")}) {
+    CHECK_MESSAGE(fs::exists(folder / name), name);
   }
 }
 

@@ -5,15 +5,27 @@
 #include <atomic>
 #include <barrier>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <slidestream/error.hpp>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "support/temporary_folder.hpp"
 
 using namespace slidestream;
+
+namespace {
+
+std::string text_of(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+}  // namespace
 
 TEST_CASE("what can't get its name leaves nothing behind") {
   const test::TemporaryFolder folder;
@@ -30,8 +42,44 @@ TEST_CASE("what can't get its name leaves nothing behind") {
     std::ofstream(path) << "begun";
     throw OutputError(path.string() + ": No space left on device");
   };
-  CHECK_THROWS_AS(publish_whole(whole, full), OutputError);
-  CHECK(!std::filesystem::exists(partial_name(whole)));
+  CHECK_THROWS_WITH_AS(publish_whole(whole, full), (whole.string() + ": No space left on device").c_str(), OutputError);
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
+}
+
+TEST_CASE("what is made whole has no partial name, and no folder of its own in the end") {
+  const test::TemporaryFolder folder;
+  const std::filesystem::path file = folder / "a.tissue.ome.tif";
+  const std::filesystem::path mine = folder.write("a.tissue.partial.ome.tif", std::string("mine"));
+  std::ofstream(file) << "before";
+  std::filesystem::path made;
+  publish_whole(file, [&](const std::filesystem::path& path) {
+    made = path;
+    CHECK(!std::filesystem::exists(path));
+    CHECK(text_of(file) == "before");
+    std::ofstream(path) << "whole";
+  });
+  CHECK(made.filename() == file.filename());
+  CHECK(made.parent_path().filename().string().starts_with(".slidestream-"));
+  CHECK(text_of(file) == "whole");
+  CHECK(text_of(mine) == "mine");
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 2);
+}
+
+TEST_CASE("a file that is begun has its partial name only with its first bytes, and leaves no other") {
+  const test::TemporaryFolder folder;
+  const std::filesystem::path target = folder / "a.ome.tif";
+  const std::byte head{1};
+  {
+    const PartialFile file(target, std::span(&head, 1));
+    CHECK(std::filesystem::file_size(partial_name(target)) == 1);
+    CHECK_THROWS_WITH_AS(PartialFile(target, std::span(&head, 1)),
+                         (partial_name(target).string() + ": somebody is writing it").c_str(), OutputError);
+    CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
+  }
+  std::filesystem::remove(partial_name(target));
+  std::filesystem::create_directory(partial_name(target));
+  CHECK_THROWS_AS(PartialFile(target, std::span(&head, 1)), Error);
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
 }
 
 TEST_CASE("of several that begin one file at once exactly one writes it") {

@@ -184,7 +184,7 @@ class WrittenCase(Case):
         counts = {reader: set() for reader in readers}
         last = None
         for number, (operation, files) in enumerate(states(changes)):
-            files = {path: content for path, content in files.items() if "unfinished" not in path and not path.endswith(".begun")}
+            files = {path: content for path, content in files.items() if "unfinished" not in path and "/.slidestream-" not in path}
             if files == last or not is_image(files):
                 continue
             last = files

@@ -63,18 +63,17 @@ void check_that_one_fails(const Config& config, const std::vector<std::string>& 
 
 }  // namespace
 
-TEST_CASE("a folder in the place of a file of features, or of the one that is written, fails its slide alone") {
+TEST_CASE("a folder in the place of a file of features fails its slide alone") {
   const TemporaryFolder folder;
   const std::vector<std::string> slides = equal_slides(folder, 3);
-  for (const char* name : {"features/sound0.h5", "features/sound0.partial.h5"}) {
-    const Config config = config_of_vectors(folder, fs::path(name).stem());
-    fs::create_directories(made(config, name) / "mine");
-    check_that_one_fails(config, slides, made(config, name));
-    CHECK(fs::exists(made(config, name) / "mine"));
-  }
+  const Config config = config_of_vectors(folder, "features");
+  const fs::path name = made(config, "features/sound0.h5");
+  fs::create_directories(name / "mine");
+  check_that_one_fails(config, slides, name);
+  CHECK(fs::exists(name / "mine"));
 }
 
-TEST_CASE("what else has the partial name of features is replaced, and neither followed nor waited for") {
+TEST_CASE("features have no partial name: what has such a one is in nobody's way, and stays") {
   const TemporaryFolder folder;
   const std::vector<std::string> slides = equal_slides(folder, 1);
   const Config plain = config_of_vectors(folder, "plain");
@@ -82,17 +81,22 @@ TEST_CASE("what else has the partial name of features is replaced, and neither f
   const std::string expected = text_of(made(plain, "features/sound0.h5"));
   REQUIRE_FALSE(expected.empty());
   const fs::path mine = folder.write("mine", std::string("what is behind a link"));
-  for (const std::string kind : {"pipe", "file", "link", "loop"}) {
+  for (const std::string kind : {"pipe", "file", "link", "loop", "folder"}) {
     CAPTURE(kind);
     const Config config = config_of_vectors(folder, kind);
     const fs::path name = made(config, "features/sound0.partial.h5");
-    if (kind == "file") std::ofstream(name) << "left by an earlier run";
+    if (kind == "file") std::ofstream(name) << "somebody's";
     if (kind == "link") fs::create_symlink(mine, name);
     if (kind == "loop") fs::create_symlink(name, name);
     if (kind == "pipe") REQUIRE(::mkfifo(name.c_str(), 0600) == 0);
+    if (kind == "folder") fs::create_directory(name);
+    const fs::file_type type = fs::symlink_status(name).type();
     require_done(run(config, slides));
     CHECK(text_of(made(config, "features/sound0.h5")) == expected);
-    CHECK_FALSE(fs::exists(fs::symlink_status(name)));
+    CHECK(fs::symlink_status(name).type() == type);
+    if (kind == "file") CHECK(text_of(name) == "somebody's");
+    // Nothing else is left, neither.
+    CHECK(std::distance(fs::directory_iterator(name.parent_path()), {}) == 2);
   }
   CHECK(text_of(mine) == "what is behind a link");
 }
@@ -106,10 +110,9 @@ TEST_CASE("what can't be replaced by an image, or while it is written, fails its
     bool folder;
   };
   int i = 0;
-  for (const Taken& taken : std::array<Taken, 8>{{
+  for (const Taken& taken : std::array<Taken, 7>{{
            {ImageFormat::ome_tiff, "images/sound0.sobel.ome.tif", true},
            {ImageFormat::ome_tiff, "images/sound0.sobel.partial.ome.tif", true},
-           {ImageFormat::ome_tiff, "images/sound0.sobel.partial.ome.tif.begun", true},
            {ImageFormat::ome_zarr, "images/sound0.sobel.partial.ome.zarr", false},
            {ImageFormat::dzi, "images/sound0.sobel.dzi", true},
            {ImageFormat::dzi, "images/sound0.sobel.partial.dzi", true},
@@ -133,11 +136,10 @@ TEST_CASE("what can't be replaced by an image, or while it is written, fails its
   }
 }
 
-TEST_CASE("a folder in the place of a file that is prepared, or of the one that is written, fails its slide alone") {
+TEST_CASE("a folder in the place of a file that is prepared fails its slide alone") {
   const TemporaryFolder folder;
   const std::vector<std::string> slides = equal_slides(folder, 3);
-  for (const char* name : {"images/sound0.tissue.geojson", "images/sound0.tissue.partial.geojson",
-                           "images/sound0.tissue.ome.tif", "images/sound0.tissue.partial.ome.tif"}) {
+  for (const char* name : {"images/sound0.tissue.geojson", "images/sound0.tissue.ome.tif"}) {
     Config config = config_of_network(folder, fs::path(name).filename());
     config.operators.run = {"tissue"};
     fs::create_directories(made(config, name) / "mine");
@@ -146,13 +148,28 @@ TEST_CASE("a folder in the place of a file that is prepared, or of the one that 
   }
 }
 
-TEST_CASE("a table of absent tiles that was being written when a run was killed goes when the slide is begun again") {
+TEST_CASE("files that are prepared have no partial names: what has them is in nobody's way, and stays") {
+  const TemporaryFolder folder;
+  const std::vector<std::string> slides = equal_slides(folder, 1);
+  Config config = config_of_network(folder, "prepared");
+  config.operators.run = {"tissue"};
+  const std::vector<std::string> names = {"images/sound0.tissue.partial.geojson",
+                                          "images/sound0.tissue.partial.ome.tif",
+                                          "images/sound0.tissue.partial.partial.ome.tif"};
+  for (const std::string& name : names) std::ofstream(made(config, name)) << "mine";
+  require_done(run(config, slides));
+  for (const std::string& name : names) CHECK_MESSAGE(text_of(made(config, name)) == "mine", name);
+  for (const char* name : {"images/sound0.tissue.geojson", "images/sound0.tissue.ome.tif"}) {
+    CHECK_MESSAGE(fs::file_size(made(config, name)) > 0, name);
+  }
+  CHECK(std::distance(fs::directory_iterator(made(config, "images/any").parent_path()), {}) == 5);
+}
+
+TEST_CASE("a table of absent tiles of an earlier attempt goes when the slide is begun again") {
   const TemporaryFolder folder;
   const std::vector<std::string> slides = equal_slides(folder, 1);
   const Config config = config_of_network(folder, "tables");
-  for (const char* name : {"images/sound0.model.partial.csv", "images/sound0.model.partial.partial.csv"}) {
-    std::ofstream(made(config, name)) << "tile,column,row";
-  }
+  std::ofstream(made(config, "images/sound0.model.partial.csv")) << "tile,column,row";
   require_done(run(config, slides, with(std::make_shared<MadeUp>())));
   CHECK(std::distance(fs::directory_iterator(made(config, "images")), {}) == 1);
 }

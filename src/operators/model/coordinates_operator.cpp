@@ -15,14 +15,6 @@
 namespace slidestream::operators {
 namespace {
 
-/// The slide's name among results, of a file that may still have its partial name.
-std::string name_of(const std::filesystem::path& file) {
-  constexpr std::string_view partial = ".partial";
-  std::string name = file.stem().string();
-  if (name.ends_with(partial)) name.resize(name.size() - partial.size());
-  return name;
-}
-
 class Coordinates final : public SlideParameters {
  public:
   Coordinates(FeatureDescription about, std::vector<TileCorner> corners)
@@ -32,7 +24,7 @@ class Coordinates final : public SlideParameters {
   std::vector<PreparedFile> files() const override {
     const auto write = [about = about_, corners = corners_](const std::filesystem::path& file) {
       FeatureDescription named = about;
-      named.name = name_of(file);
+      named.name = file.stem().string();
       write_coordinates(file, named, corners);
     };
     return {{"coords", ".h5", write, "coords"}};

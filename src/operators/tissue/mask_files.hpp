@@ -10,7 +10,8 @@
 
 /// \file
 /// Files about a mask. Each is written under its partial name (`partial_name`), synced and renamed; when that fails,
-/// nothing is left. \throws OutputError naming the path and the system's reason
+/// nothing is left. A run has them in a temporary folder (`publish_whole`). \throws OutputError naming the path and the
+/// system's reason
 
 namespace slidestream::operators {
 

@@ -18,7 +18,6 @@
 #include "operators/tissue/mask_files.hpp"
 #include "operators/tissue/outlines.hpp"
 #include "operators/tissue/preparation.hpp"
-#include "sink/partial_file.hpp"
 
 namespace slidestream::operators {
 namespace {
@@ -28,12 +27,10 @@ constexpr std::string_view mask_suffix = ".tissue.ome.tif";
 
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-/// The slide's name among results, which stands before the suffix of a mask, or of one that isn't whole.
+/// The slide's name among results, which stands before the suffix of a mask.
 std::string name_of(const std::filesystem::path& file) {
   std::string name = file.filename().string();
-  for (const std::string& suffix : {std::string(mask_suffix), partial_name(mask_suffix).string()}) {
-    if (name.ends_with(suffix)) return name.substr(0, name.size() - suffix.size());
-  }
+  if (name.ends_with(mask_suffix)) name.resize(name.size() - mask_suffix.size());
   return name;
 }
 

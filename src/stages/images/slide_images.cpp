@@ -73,8 +73,8 @@ class Places {
     if (error) throw OutputError((folder_ / folder).string() + ": " + error.message());
   }
 
-  /// Names are longer while files are written: NAME.partial.ome.tif.begun, NAME.partial.ome.zarr.earlier,
-  /// NAME.partial_files.earlier for NAME.dzi.
+  /// Names are longer while files are written: NAME.partial.ome.zarr.earlier, NAME.partial_files.earlier for NAME.dzi,
+  /// and beside NAME.ome.tif NAME.partial.progress.json.
   static void check_length(const std::string& name) {
     constexpr std::size_t most_bytes = 255;  // of a name on all usual file systems
     const bool is_folder =
@@ -174,7 +174,7 @@ void SlideImages::begin(RunContext& context, const SlideRun& slide, const ImageN
     if (parameters != nullptr) {
       for (PreparedFile& file : parameters->files()) {
         Place place = places.of(file.suffix, file.folder);
-        make_way(place.path);
+        check_final_name(place.path);
         prepared_.push_back(
             {rank, std::move(place.path), {maker.name(), file.product, std::move(place.file)}, std::move(file.write)});
       }
@@ -197,14 +197,14 @@ void SlideImages::begin(RunContext& context, const SlideRun& slide, const ImageN
       const std::vector<VectorsFile> files = product ? std::vector<VectorsFile>() : maker.vectors_files();
       const std::string table = "." + maker.name() + ".partial.csv";
       added.absent = (files.empty() ? places.of(table) : places.of(table, files.front().folder)).path;
-      // Those are of an earlier attempt, in whose place a new one begins.
+      // That is of an earlier attempt, in whose place a new one begins.
       std::error_code ignored;
-      for (const std::filesystem::path& left : {added.absent, partial_name(added.absent)}) {
-        std::filesystem::remove(left, ignored);
+      if (std::filesystem::is_regular_file(std::filesystem::symlink_status(added.absent, ignored))) {
+        std::filesystem::remove(added.absent, ignored);
       }
       for (const VectorsFile& file : files) {
         Place vectors = places.of(file.suffix, file.folder);
-        make_way(vectors.path);
+        check_final_name(vectors.path);
         added.files.push_back({file, std::move(vectors.path), {maker.name(), file.product, std::move(vectors.file)}});
       }
       if (!files.empty()) {
