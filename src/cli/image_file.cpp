@@ -4,12 +4,15 @@
 #include <cctype>
 #include <filesystem>
 #include <string_view>
+#include <system_error>
 
 #include <slidestream/error.hpp>
 #include <slidestream/network.hpp>
 
 #include "cli/own_files.hpp"
 #include "sink/image_formats.hpp"
+#include "sink/partial_file.hpp"
+#include "sink/partial_folder.hpp"
 
 namespace slidestream::cli {
 
@@ -38,6 +41,35 @@ std::string all_suffixes() {
 std::string in_small_letters(std::string text) {
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
+}
+
+/// NAME_files for NAME.dzi, by the format.
+std::filesystem::path tiles_of(const std::filesystem::path& image, const ImageFormatTraits& format) {
+  return image.parent_path() / (image.stem().string() + format.tiles_folder);
+}
+
+/// What is there under the names that an image has while it is written.
+void check_partial_names(const std::filesystem::path& image, const ImageFormatTraits& format, const std::string& slide,
+                         bool overwrite) {
+  const std::filesystem::path partial = partial_name(image);
+  std::error_code code;
+  const std::filesystem::path whole = std::filesystem::weakly_canonical(slide, code);
+  for (std::filesystem::path at = whole; at.has_relative_path(); at = at.parent_path()) {
+    if (!std::filesystem::equivalent(partial, at, code)) continue;
+    throw ConfigError(partial.string() + " would be written, and " +
+                      (at == whole ? "is this slide" : "holds this slide"));
+  }
+  const auto is_folder = [&code](const std::filesystem::path& file) {
+    return std::filesystem::is_directory(std::filesystem::symlink_status(file, code));
+  };
+  if (!format.is_folder && is_folder(partial)) throw ConfigError(partial.string() + ": it isn't a regular file");
+  try {
+    if (format.is_folder) check_folder_names(image, partial);
+    if (*format.tiles_folder != '\0') check_folder_names(tiles_of(image, format), tiles_of(partial, format));
+  } catch (const Error& error) {
+    throw ConfigError(error.what());
+  }
+  check_partial_target(partial, overwrite);
 }
 
 constexpr std::string_view features_suffix = ".h5";
@@ -121,11 +153,12 @@ void check_output_file(const std::string& file, const Config& config, const std:
     throw ConfigError(file + ": it is there already, and isn't a folder");
   }
   if (*format.tiles_folder != '\0') {
-    const std::filesystem::path tiles = path.parent_path() / (path.stem().string() + format.tiles_folder);
+    const std::filesystem::path tiles = tiles_of(path, format);
     if (std::filesystem::exists(std::filesystem::symlink_status(tiles, code))) {
       throw ConfigError(tiles.string() + ": it is there already, and a folder isn't replaced");
     }
   }
+  check_partial_names(path, format, slides.front(), overwrite);
 }
 
 }  // namespace slidestream::cli

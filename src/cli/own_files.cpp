@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <slidestream/error.hpp>
 #include <string_view>
 #include <system_error>
@@ -103,10 +104,11 @@ class TiffDescription {
   bool big_ = false;
 };
 
+constexpr std::string_view image_mark = "Creator=\"slidestream ";
+
 bool is_own_tiff(const fs::path& file) {
   const std::string text = TiffDescription(file).text();
-  return text.find("Creator=\"slidestream ") != std::string::npos ||
-         text.find("Title = slidestream synth") != std::string::npos ||
+  return text.find(image_mark) != std::string::npos || text.find("Title = slidestream synth") != std::string::npos ||
          text.starts_with("mean and standard deviation of every window");
 }
 
@@ -115,8 +117,11 @@ bool is_own_page(const fs::path& file) {
   return first_bytes(file, head).find("<title>slidestream report</title>") != std::string::npos || is_view_page(file);
 }
 
+/// The page beside a Deep Zoom image.
+fs::path page_of(const fs::path& image) { return image.parent_path() / (image.stem().string() + ".view.html"); }
+
 bool is_own_deep_zoom(const fs::path& file) {
-  const fs::path page = file.parent_path() / (file.stem().string() + ".view.html");
+  const fs::path page = page_of(file);
   std::error_code code;
   return fs::exists(page, code) && is_view_page(page);
 }
@@ -144,22 +149,34 @@ bool is_own_features(const fs::path& file) {
   return bytes.starts_with("\x89HDF") && bytes.find("slidestream") != std::string::npos;
 }
 
+bool is_empty_file(const fs::path& path) {
+  std::error_code code;
+  return fs::is_regular_file(path, code) && fs::file_size(path, code) == 0;
+}
+
 bool holds(const fs::path& file, std::string_view mark) {
   constexpr std::size_t most = std::size_t{1} << 20;
   return first_bytes(file, most).find(mark) != std::string::npos;
 }
 
-/// Of DICOM each instance says it.
-bool is_own_folder(const fs::path& folder) {
-  if (holds(folder / ".zattrs", "\"slidestream\":") || holds(folder / "zarr.json", "\"slidestream\":")) return true;
+constexpr std::string_view zarr_mark = "\"slidestream\":";
+
+/// How many DICOM files with something in them a folder has; nothing where one isn't this program's.
+std::optional<std::size_t> own_instances(const fs::path& folder) {
   std::size_t instances = 0;
   std::error_code code;
   for (fs::directory_iterator entry(folder, code); !code && entry != fs::directory_iterator(); entry.increment(code)) {
-    if (entry->path().extension() != ".dcm") continue;
-    if (!holds(entry->path(), "slidestream")) return false;
+    if (entry->path().extension() != ".dcm" || is_empty_file(entry->path())) continue;
+    if (!holds(entry->path(), "slidestream")) return std::nullopt;
     ++instances;
   }
-  return instances > 0;
+  return instances;
+}
+
+/// Of DICOM each instance says it.
+bool is_own_folder(const fs::path& folder) {
+  if (holds(folder / ".zattrs", zarr_mark) || holds(folder / "zarr.json", zarr_mark)) return true;
+  return own_instances(folder).value_or(0) > 0;
 }
 
 /// Whether a folder is an image of the kinds that are folders, whoever made it.
@@ -206,6 +223,56 @@ const Kind* kind_of(const fs::path& path) {
   return found == kinds.end() ? nullptr : &*found;
 }
 
+/// What lies there itself, be it a link; not_found also where that can't be said.
+fs::file_type type_of(const fs::path& path) {
+  std::error_code code;
+  const fs::file_type type = fs::symlink_status(path, code).type();
+  return type == fs::file_type::none ? fs::file_type::not_found : type;
+}
+
+/// A folder that isn't whole: the attributes come after the levels, and before the mark of a group.
+bool is_own_partial_folder(const fs::path& folder) {
+  for (const char* attributes : {".zattrs", "zarr.json"}) {
+    const fs::path file = folder / attributes;
+    if (type_of(file) != fs::file_type::not_found) return is_empty_file(file) || holds(file, zarr_mark);
+  }
+  return type_of(folder / ".zgroup") == fs::file_type::not_found && own_instances(folder).has_value();
+}
+
+/// Whether a folder has files or folders besides those whose names begin with a dot.
+bool has_tiles(const fs::path& folder) {
+  std::error_code code;
+  for (fs::directory_iterator entry(folder, code); !code && entry != fs::directory_iterator(); entry.increment(code)) {
+    if (!entry->path().filename().string().starts_with('.')) return true;
+  }
+  return false;
+}
+
+/// Of an image that isn't whole, what is another program's. Whatever there is of a Deep Zoom image, its page is there.
+std::optional<fs::path> foreign_part_of_deep_zoom(const fs::path& file) {
+  const fs::path page = page_of(file);
+  if (type_of(page) != fs::file_type::not_found) return is_view_page(page) ? std::nullopt : std::optional(page);
+  if (type_of(file) != fs::file_type::not_found && !is_empty_file(file)) return file;
+  const fs::path tiles = file.parent_path() / (file.stem().string() + "_files");
+  return has_tiles(tiles) ? std::optional(tiles) : std::nullopt;
+}
+
+/// What isn't of this program under the name that an image has while it is written. Those have their mark from the
+/// first byte on (`PartialFile`), or are empty. Who writes refuses folders in the place of files, and the other way
+/// round.
+std::optional<fs::path> foreign_partial(const fs::path& partial) {
+  const Kind* const kind = kind_of(partial);
+  if (kind != nullptr && kind->is_own == is_own_deep_zoom) return foreign_part_of_deep_zoom(partial);
+  const bool is_folder = kind == nullptr || kind->is_own == is_own_folder;
+  const fs::file_type type = type_of(partial);
+  bool is_own = type == fs::file_type::not_found || is_folder != (type == fs::file_type::directory);
+  if (type == fs::file_type::directory) is_own = is_own || is_own_partial_folder(partial);
+  if (type == fs::file_type::regular) {
+    is_own = is_own || is_empty_file(partial) || TiffDescription(partial).text().find(image_mark) != std::string::npos;
+  }
+  return is_own ? std::nullopt : std::optional(partial);
+}
+
 std::string refusal(const fs::path& path) {
   return one_line(path.string()) + ": is there already, and this program didn't write it; --overwrite replaces it";
 }
@@ -213,11 +280,6 @@ std::string refusal(const fs::path& path) {
 bool is_there(const fs::path& path) {
   std::error_code code;
   return fs::exists(path, code);
-}
-
-bool is_empty_file(const fs::path& path) {
-  std::error_code code;
-  return fs::is_regular_file(path, code) && fs::file_size(path, code) == 0;
 }
 
 }  // namespace
@@ -235,6 +297,11 @@ void check_target(const fs::path& path, bool overwrite) {
   // What is neither a file nor absent is refused by who writes.
   if (overwrite || !fs::is_regular_file(path, code)) return;
   if (!is_own(path)) throw ConfigError(refusal(path));
+}
+
+void check_partial_target(const fs::path& partial, bool overwrite) {
+  if (overwrite) return;
+  if (const auto foreign = foreign_partial(partial)) throw ConfigError(refusal(*foreign));
 }
 
 void check_folder_target(const fs::path& path, bool overwrite) {
@@ -269,6 +336,7 @@ void FolderGuard::check_names(const std::vector<std::string>& maps) const {
 void FolderGuard::check_file(const fs::path& file) const {
   std::error_code code;
   const Kind* const kind = kind_of(file);
+  if (kind != nullptr && kind->is_own == is_own_deep_zoom) check_page(page_of(file));
   // Who writes refuses what is of another kind, and folders with other files.
   const bool is_folder = kind != nullptr && kind->is_own == is_own_folder;
   const bool is_alike = is_folder ? holds_image(file) : fs::is_regular_file(file, code);
@@ -280,6 +348,16 @@ void FolderGuard::check_file(const fs::path& file) const {
   }
   if (is_ours_ && (kind == nullptr || !kind->always_says_so)) return;
   throw SlideError(refusal(file));
+}
+
+void FolderGuard::check_page(const fs::path& page) const {
+  if (overwrite_ || made_.contains(page.string()) || type_of(page) != fs::file_type::regular) return;
+  if (!is_view_page(page)) throw SlideError(refusal(page));
+}
+
+void FolderGuard::check_partial(const fs::path& partial) const {
+  if (overwrite_) return;
+  if (const auto foreign = foreign_partial(partial)) throw SlideError(refusal(*foreign));
 }
 
 }  // namespace slidestream::cli

@@ -20,6 +20,10 @@ bool is_own(const std::filesystem::path& path);
 /// \param overwrite  whatever is there may be replaced.
 void check_target(const std::filesystem::path& path, bool overwrite);
 
+/// The same for the name that an image has while it is written, and what goes with it. A file that this program left
+/// there says so, or is empty.
+void check_partial_target(const std::filesystem::path& partial, bool overwrite);
+
 /// The same for what may also be a folder, which is replaced as a whole.
 void check_folder_target(const std::filesystem::path& path, bool overwrite);
 
@@ -36,7 +40,12 @@ class FolderGuard {
   /// Checks a slide's file before it is begun. Thread-safe. \throws SlideError as `check_target`.
   void check_file(const std::filesystem::path& file) const;
 
+  /// Checks the name that an image has while it is written. Thread-safe. \throws SlideError as `check_partial_target`.
+  void check_partial(const std::filesystem::path& partial) const;
+
  private:
+  void check_page(const std::filesystem::path& page) const;
+
   std::filesystem::path folder_;
   bool overwrite_;
   bool moves_maps_;  ///< with other results, before the first is written

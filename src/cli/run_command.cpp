@@ -268,6 +268,7 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
   control.on_start = [&](const std::string& path) { archive.slide_started(path); };
   control.image_name = [&](const std::string& path) { return archive.image_name(path); };
   control.check_file = [&](const std::filesystem::path& file) { guard.check_file(file); };
+  control.check_partial = [&](const std::filesystem::path& file) { guard.check_partial(file); };
   control.on_unwritten = [&](const std::string& path) { archive.slide_unwritten(path); };
   std::atomic<std::uint64_t> files{0};
   control.on_slide = [&](SlideResult& slide) {

@@ -32,12 +32,11 @@ std::string dzi_xml(const PyramidLayout& layout) {
          "\" Height=\"" + std::to_string(layout.size(0).height) + "\"/>\n</Image>\n";
 }
 
-/// Of the tiles, once it is known that nothing else, and nobody else's page, is in the way.
+/// Of the tiles, once it is known that nothing else than files has the names of files.
 std::filesystem::path checked_folder(const std::filesystem::path& file) {
-  for (const std::filesystem::path& name : {file, partial_name(file)}) check_final_name(name);
-  for (const std::filesystem::path& page : {page_of(file), page_of(partial_name(file))}) {
-    if (!is_view_page(page))
-      throw Error(page.string() + ": it would be replaced, and isn't a page that shows an image");
+  for (const std::filesystem::path& name : {file, partial_name(file)}) {
+    check_final_name(name);
+    check_final_name(page_of(name));
   }
   return folder_of(file);
 }
@@ -67,9 +66,10 @@ class DziSink final : public OrderedSink {
     const std::string xml = dzi_xml(layout());
     const std::string page =
         view_page(layout(), description, folder_of(file).filename().string(), folder_of(partial_).filename().string());
+    // The page says whose image it is: whatever else there is of it, the page is there.
     folder_.begin([&] {
-      folder_.write_beside(partial_, xml);
       folder_.write_beside(page_of(partial_), page);
+      folder_.write_beside(partial_, xml);
     });
     xml_bytes_ = xml.size();
     page_bytes_ = page.size();

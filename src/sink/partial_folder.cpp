@@ -47,6 +47,17 @@ bool is_level_file(std::string_view name) {
 /// What a folder is called while it is removed.
 std::filesystem::path earlier(const std::filesystem::path& name) { return name.string() + ".earlier"; }
 
+/// The first name in it that no image's folder holds; empty: there is none.
+std::string foreign_entry(const std::filesystem::path& folder) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    std::string file = entry.path().filename().string();
+    const bool own = file.starts_with('.') || file == "zarr.json" || is_level_file(file) ||
+                     (entry.is_directory() && file.find_first_not_of("0123456789") == std::string::npos);
+    if (!own) return file;
+  }
+  return {};
+}
+
 /// Gives a folder the name of another, which then has the name of the first.
 int trade_names(const std::filesystem::path& name, const std::filesystem::path& target) noexcept {
   if (::renameat2(AT_FDCWD, name.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) return 0;
@@ -63,23 +74,29 @@ int trade_names(const std::filesystem::path& name, const std::filesystem::path& 
 
 }  // namespace
 
+void check_folder_names(const std::filesystem::path& target, const std::filesystem::path& name) {
+  const std::filesystem::path aside = earlier(name);
+  for (const auto& [there, fate] : {std::pair(&target, "replaced"), {&name, "emptied"}, {&aside, "removed"}}) {
+    std::error_code code;
+    const auto status = std::filesystem::symlink_status(*there, code);
+    if (!std::filesystem::exists(status)) continue;
+    if (!std::filesystem::is_directory(status)) throw Error(there->string() + ": it isn't a folder");
+    const std::string entry = foreign_entry(*there);
+    if (entry.empty()) continue;
+    throw Error(there->string() + ": it would be " + fate + ", and holds " + entry + ", which is of no image");
+  }
+}
+
 PartialFolder::PartialFolder(std::filesystem::path target, std::filesystem::path name)
     : target_(std::move(target)), name_(std::move(name)) {
   std::error_code code;
-  for (const std::filesystem::path& there : {target_, name_}) {
-    const auto status = std::filesystem::symlink_status(there, code);
-    if (std::filesystem::exists(status) && !std::filesystem::is_directory(status)) {
-      throw Error(there.string() + ": it isn't a folder");
-    }
-  }
-  if (std::filesystem::exists(target_, code)) check_content(target_, "replaced");
-  // What an earlier writer left: nothing that is being written, and nothing of anybody else.
+  check_folder_names(target_, name_);
+  // What an earlier writer left: nothing that is being written.
   lock();
   const std::filesystem::path aside = earlier(name_);
   std::filesystem::remove_all(aside, code);
   check(code, aside);
   if (lock_ >= 0) {
-    check_content(name_, "emptied");
     // An image of which parts are gone must not have the name.
     const int moved = ::rename(name_.c_str(), aside.c_str()) != 0 ? errno : 0;
     ::close(std::exchange(lock_, -1));
@@ -103,17 +120,6 @@ void PartialFolder::lock() {
 PartialFolder::~PartialFolder() {
   if (lock_ >= 0) ::close(lock_);
   while (!unfinished_.empty()) give_up(std::string(unfinished_.begin()->first));
-}
-
-void PartialFolder::check_content(const std::filesystem::path& folder, const char* fate) {
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    const std::string file = entry.path().filename().string();
-    const bool own = file.starts_with('.') || file == "zarr.json" || is_level_file(file) ||
-                     (entry.is_directory() && file.find_first_not_of("0123456789") == std::string::npos);
-    if (own) continue;
-    if (lock_ >= 0) ::close(std::exchange(lock_, -1));
-    throw Error(folder.string() + ": it would be " + fate + ", and holds " + file + ", which is of no image");
-  }
 }
 
 void PartialFolder::make_folder(const std::filesystem::path& folder) {
@@ -254,8 +260,8 @@ void PartialFolder::publish() {
 
 void PartialFolder::discard() noexcept {
   std::error_code ignored;
-  for (const std::filesystem::path& file : beside_) std::filesystem::remove(file, ignored);
   if (!published_) std::filesystem::remove_all(name_, ignored);
+  for (auto file = beside_.rbegin(); file != beside_.rend(); ++file) std::filesystem::remove(*file, ignored);
 }
 
 }  // namespace slidestream

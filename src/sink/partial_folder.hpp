@@ -20,6 +20,10 @@ struct iovec;
 
 namespace slidestream {
 
+/// Makes sure that nothing of anybody else is lost under the names of a folder that is filled (`PartialFolder`).
+/// \throws Error where what has one is no folder, or holds what no image's folder does.
+void check_folder_names(const std::filesystem::path& target, const std::filesystem::path& name);
+
 /// A new folder, in place of what an earlier writer left under its name, which is refused where it holds something
 /// else, as is what has the final name. Who fills it has it locked (flock): another writer is refused. Files appear in
 /// it whole, by rename. It stays there unless it is published. Every member but the destructor and `discard` throws
@@ -49,7 +53,7 @@ class PartialFolder {
   std::uint64_t digest_of_unfinished(const std::string& file);
   void complete(const std::string& file);
 
-  /// Makes a file beside the folder, which appears whole as well. It isn't counted in `bytes`.
+  /// Makes a file beside the folder, which appears whole as well. It isn't counted in `bytes`. The first one goes last.
   void write_beside(const std::filesystem::path& file, std::string_view text);
 
   /// Makes what was written durable, then gives the folder its final name; one that had it before is removed.
@@ -85,8 +89,6 @@ class PartialFolder {
   };
   /// Opens and locks what has the name now; nothing where there is no folder.
   void lock();
-  /// That nobody else's files are lost. \param fate  what the folder would be.
-  void check_content(const std::filesystem::path& folder, const char* fate);
   void sync_files();
   /// A file's, which is made where there is none.
   Unfinished& unfinished(const std::string& file);

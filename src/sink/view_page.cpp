@@ -92,6 +92,7 @@ bool is_view_page(const std::filesystem::path& file) {
   const auto status = std::filesystem::symlink_status(file, ignored);
   if (!std::filesystem::exists(status)) return true;
   if (!std::filesystem::is_regular_file(status)) return false;
+  if (std::filesystem::file_size(file, ignored) == 0) return true;
   constexpr std::string_view mark = "<script type=\"application/json\" id=\"what\">";
   std::ifstream in(file, std::ios::binary);
   std::string line;

@@ -16,7 +16,7 @@ namespace slidestream {
 std::string view_page(const PyramidLayout& layout, const ImageDescription& description, const std::string& folder,
                       const std::string& partial_folder);
 
-/// Whether what has this name is such a page, of any version; true where there is nothing.
+/// Whether what has this name is such a page, of any version; true where there is nothing, or an empty file.
 bool is_view_page(const std::filesystem::path& file);
 
 }  // namespace slidestream

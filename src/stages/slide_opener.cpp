@@ -258,6 +258,7 @@ void SlideOpener::begin_files(SlideRun& run) const {
   ImageNames names;
   names.name = control_.image_name ? control_.image_name(run.path) : std::filesystem::path(run.path).stem().string();
   names.check = control_.check_file;
+  names.check_partial = control_.check_partial;
   if (control_.image_file) {
     names.place = [this, &run](const std::string& name) { return control_.image_file(run.path, name); };
   }

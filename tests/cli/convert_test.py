@@ -304,9 +304,8 @@ class OneFile(Case):
         slide = pathlib.Path(self.slide())
         content = slide.read_bytes()
         os.link(slide, self.folder / "a.partial.ome.tif")
-        result = run("convert", slide, self.folder / "a.ome.tif")
-        self.assertEqual(result.returncode, 1)
-        self.assertIn("a.partial.ome.tif would be written, and is this slide", result.stderr)
+        result = run("convert", slide, self.folder / "a.ome.tif", "--overwrite")
+        self.assertOneLine(result, 2, "a.partial.ome.tif would be written, and is this slide")
         # A folder is emptied before it is written.
         for folder, file, why in (
                 ("b.partial.ome.zarr", "b.ome.zarr", "b.partial.ome.zarr would be written, and holds this slide"),
@@ -314,14 +313,10 @@ class OneFile(Case):
             inside = self.folder / folder / "s.svs"
             inside.parent.mkdir()
             shutil.copyfile(slide, inside)
-            result = run("convert", inside, self.folder / file)
-            self.assertEqual(result.returncode, 1, result.stderr)
-            self.assertIn(why, result.stderr)
+            self.assertOneLine(run("convert", inside, self.folder / file, "--overwrite"), 2, why)
             self.assertEqual(inside.read_bytes(), content)
             # Nor is anybody else's file in the way.
-            result = run("convert", slide, self.folder / file)
-            self.assertEqual(result.returncode, 1, result.stderr)
-            self.assertIn("it would be emptied, and holds s.svs", result.stderr)
+            self.assertOneLine(run("convert", slide, self.folder / file), 2, "it would be emptied, and holds s.svs")
             self.assertEqual(inside.read_bytes(), content)
         self.assertEqual(slide.read_bytes(), content)
 

@@ -131,7 +131,7 @@ class Formats(Case):
                 (["--to", "dicom"], ["small.identity.dicom"], "it isn't a folder"),
                 (["--to", "dicom"], ["small.identity.dicom/level-x.dcm"], "holds level-x.dcm"),
                 (["--to", "dzi"], ["small.identity_files"], "it isn't a folder"),
-                (["--to", "dzi"], ["small.identity.view.html"], "isn't a page that shows an image"),
+                (["--to", "dzi"], ["small.identity.view.html"], "this program didn't write it"),
                 (["--to", "dzi"], ["small.identity_files/12/", "small.identity_files/notes.txt"], "holds notes.txt"),
                 (["--to", "ome-zarr"], ["small.identity.ome.zarr/notes.txt"], "holds notes.txt"),
                 (["--to", "ome-tiff"], ["small.identity.ome.tif/"], "it isn't a regular file")):

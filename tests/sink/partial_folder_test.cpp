@@ -10,7 +10,9 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <slidestream/error.hpp>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "support/temporary_folder.hpp"
@@ -46,6 +48,27 @@ TEST_CASE("what an earlier writer left loses its name before anything in it is r
   CHECK((first.mask & IN_MOVE_SELF) != 0);
   CHECK(fs::is_empty(name));
   CHECK(std::distance(fs::directory_iterator(directory.path()), {}) == 1);
+}
+
+TEST_CASE("nothing of others is lost under the names that a folder has until it is removed") {
+  const test::TemporaryFolder directory;
+  const fs::path target = directory / "a.ome.zarr";
+  const fs::path name = directory / "a.partial.ome.zarr";
+  for (const std::string there : {"a.ome.zarr", "a.partial.ome.zarr", "a.partial.ome.zarr.earlier"}) {
+    CAPTURE(there);
+    fs::create_directories(directory / there / "0");
+    directory.write(there + "/notes.txt", std::string("mine"));
+    CHECK_THROWS_WITH_AS(PartialFolder(target, name), doctest::Contains("and holds notes.txt, which is of no image"),
+                         Error);
+    CHECK(fs::exists(directory / (there + "/notes.txt")));
+    fs::remove_all(directory / there);
+    directory.write(there, std::string("mine"));
+    CHECK_THROWS_WITH_AS(PartialFolder(target, name), ((directory / there).string() + ": it isn't a folder").c_str(),
+                         Error);
+    CHECK(fs::is_regular_file(directory / there));
+    fs::remove(directory / there);
+  }
+  CHECK_NOTHROW(PartialFolder(target, name));
 }
 
 TEST_CASE("a folder's digest is that of its files as they are found, whatever was written over or replaced") {

@@ -221,6 +221,12 @@ class EveryWrite(WrittenCase):
                     file = self.folder / name / compression / f"a{suffix}"
                     file.parent.mkdir(parents=True)
                     changes = self.recorded(file, *asked, f"compression={compression}")
+                    if name == "dzi":
+                        # The page says whose the files are.
+                        renamed = [os.fsdecode(data[numbers[0]:]) for operation, numbers, data in changes if operation == "rename"]
+                        page, image = (next(at for at, path in enumerate(renamed) if path.endswith(end))
+                                       for end in ("/a.partial.view.html", "/a.partial.dzi"))
+                        self.assertLess(page, image)
                     last = {"zarr 2": ".zgroup", "zarr 3": f"{suffix}/zarr.json", "dzi": "partial.dzi"}[name]
                     shown = self.check_states(changes, file, f"a.partial{suffix}", readers,
                                               lambda files: any(path.endswith((last, f"a{suffix}")) for path in files))

@@ -63,6 +63,13 @@ class Places {
     return place;
   }
 
+  /// Of an image, which can be seen while it is written.
+  Place of_image(const std::string& suffix) const {
+    Place place = of(suffix);
+    if (names_.check_partial) names_.check_partial(partial_name(place.path));
+    return place;
+  }
+
  private:
   static constexpr const char* images_folder = "images";
 
@@ -216,7 +223,7 @@ void SlideImages::begin(RunContext& context, const SlideRun& slide, const ImageN
     }
     if (!product) continue;
     const Place file =
-        places.of("." + maker.name() + std::string(traits_of(context.config.image.format).suffixes.front()));
+        places.of_image("." + maker.name() + std::string(traits_of(context.config.image.format).suffixes.front()));
     ImageDescription description =
         describe_image(context, slide, maker, *product, names.name, network ? &*network : nullptr, parameters);
     if (product->format == rgb_format) description.icc = profile.bytes;

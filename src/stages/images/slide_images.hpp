@@ -44,6 +44,8 @@ struct ImageNames {
   std::function<std::filesystem::path(const std::string& name)> place = {};
   /// Throws for a file that mustn't be written; may be empty.
   std::function<void(const std::filesystem::path& file)> check = {};
+  /// The same for the name that an image has until it is whole.
+  std::function<void(const std::filesystem::path& file)> check_partial = {};
 };
 
 /// Where the tiles of an operator's network lie in a slide that is described. \throws Error where they can't be made of

@@ -1,0 +1,114 @@
+"""Whose files are replaced, moved and removed: `PIPELINE=path/to/pipeline owned_files_test.py [CLASS ...]`."""
+
+import os
+import shutil
+import unittest
+
+from batch_test import BatchCase
+from program_test import run
+
+REFUSAL = "is there already, and this program didn't write it; --overwrite replaces it"
+
+
+class Partial(BatchCase):
+    """The names that images have until they are whole."""
+
+    def test_files_of_others_fail_their_slides_alone(self):
+        slides = self.folder_of("a.svs", "b.svs", "c.svs", "d.svs")
+        images = self.out / "images"
+        images.mkdir(parents=True)
+        notes, slide, link = (images / f"{name}.identity.partial.ome.tif" for name in "abc")
+        notes.write_text("my notes\n")
+        shutil.copy(slides / "b.svs", slide)
+        link.symlink_to("nothing")
+        before = notes.read_bytes(), slide.read_bytes()
+        for more in [], ["--retry-failed"]:
+            result = run("convert", slides, "--out", self.out, *more)
+            self.assertEqual(result.returncode, 1, result.stderr)
+            for file in notes, slide, link:
+                self.assertIn(f"{file}: {REFUSAL}", result.stderr)
+            self.assertEqual([row["status"] for row in self.rows()], ["failed", "failed", "failed", "done"])
+            self.assertEqual((notes.read_bytes(), slide.read_bytes()), before)
+            self.assertTrue(link.is_symlink())
+        self.assertDone(run("convert", slides, "--out", self.out, "--retry-failed", "--overwrite"))
+        self.assertEqual(sorted(os.listdir(images)), [f"{name}.identity.ome.tif" for name in "abcd"])
+
+    def test_files_of_others_beside_one_image(self):
+        slide = self.folder_of("s.svs") / "s.svs"
+        for number, (target, names, named) in enumerate((
+                ("a.ome.tif", ["a.partial.ome.tif"], "a.partial.ome.tif"),
+                ("a.dzi", ["a.partial.dzi"], "a.partial.dzi"),
+                ("a.dzi", ["a.partial.view.html", "a.partial.dzi"], "a.partial.view.html"),
+                ("a.dzi", ["a.partial_files/0/0_0.jpg"], "a.partial_files"),
+                ("a.ome.zarr", ["a.partial.ome.zarr/.zgroup", "a.partial.ome.zarr/0/.zarray"], "a.partial.ome.zarr"),
+                ("a.ome.zarr", ["a.partial.ome.zarr/zarr.json"], "a.partial.ome.zarr"),
+                ("a.dicom", ["a.partial.dicom/level-0.dcm"], "a.partial.dicom"))):
+            with self.subTest(names=names):
+                folder = self.folder / str(number)
+                for name in names:
+                    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                    (folder / name).write_text("mine\n")
+                self.assertOneLine(run("convert", slide, folder / target), 2, f"{folder / named}: {REFUSAL}")
+                self.assertEqual([(folder / name).read_text() for name in names], ["mine\n"] * len(names))
+                self.assertFalse((folder / target).exists())
+                self.assertDone(run("convert", slide, folder / target, "--overwrite"))
+                self.assertTrue((folder / target).exists())
+                self.assertEqual([name for name in os.listdir(folder) if "partial" in name], [])
+
+    def test_a_page_of_others_is_replaced_when_that_is_asked_for(self):
+        slide = self.folder_of("s.svs") / "s.svs"
+        page = self.folder / "one.view.html"
+        page.write_text("mine\n")
+        self.assertDone(run("convert", slide, self.folder / "one.dzi", "--overwrite"))
+        self.assertIn("<!", page.read_text()[:100])
+
+    def test_what_this_program_left_is_replaced(self):
+        slide = self.folder_of("s.svs") / "s.svs"
+
+        def ends_before_the_attributes(folder):
+            for name in ".zattrs", ".zgroup":
+                (folder / "a.partial.ome.zarr" / name).unlink()
+
+        def loses_the_attributes_with_the_power(folder):
+            (folder / "a.partial.ome.zarr/.zattrs").write_bytes(b"")
+
+        def is_removed_but_for_the_page(folder):
+            shutil.rmtree(folder / "a.partial_files")
+            (folder / "a.partial.dzi").unlink()
+
+        def loses_the_page_with_the_power(folder):
+            (folder / "a.partial.view.html").write_bytes(b"")
+
+        def is_begun(folder):
+            (folder / "a.partial.dicom/level-0.dcm").rename(folder / "a.partial.dicom/.unfinished-0")
+
+        def loses_all_with_the_power(folder):
+            (folder / "a.partial.ome.tif").write_bytes(b"")
+
+        cases = {"a.ome.tif": [loses_all_with_the_power], "a.dicom": [is_begun],
+                 "a.ome.zarr": [ends_before_the_attributes, loses_the_attributes_with_the_power],
+                 "a.dzi": [is_removed_but_for_the_page, loses_the_page_with_the_power]}
+        for target, ends in cases.items():
+            for number, end in enumerate([lambda folder: None, *ends]):
+                with self.subTest(target, end=end.__name__):
+                    folder = self.folder / f"{target}-{number}"
+                    folder.mkdir()
+                    self.assertDone(run("convert", slide, folder / target))
+                    for name in os.listdir(folder):
+                        (folder / name).rename(folder / f"a.partial{name[1:]}")
+                    end(folder)
+                    self.assertDone(run("convert", slide, folder / target))
+                    self.assertEqual([name for name in os.listdir(folder) if "partial" in name], [])
+
+    def test_what_a_killed_run_left_under_temporary_names_goes(self):
+        slides = self.folder_of("a.svs")
+        images = self.out / "images"
+        for name in ".slidestream-4000000-0.tmp", ".slidestream-4000000-1.tmp":
+            (images / name).mkdir(parents=True)
+            (images / name / "a.tissue.geojson").write_text("half of it")
+        self.assertDone(run("tissue", slides, "--out", self.out))
+        self.assertEqual(sorted(os.listdir(images)), ["a.tissue.geojson", "a.tissue.ome.tif"])
+
+
+if __name__ == "__main__":
+    unittest.main()
