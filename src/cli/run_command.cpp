@@ -38,6 +38,7 @@
 #include "ledger/fingerprint.hpp"
 #include "ledger/map_files.hpp"
 #include "output/atomic_file.hpp"
+#include "sink/partial_file.hpp"
 
 namespace slidestream::cli {
 
@@ -336,7 +337,7 @@ int run_in_memory(const Config& config, const std::vector<std::string>& slides, 
   return exit_done;
 }
 
-/// Runs one slide into one file, and writes nothing else.
+/// Runs one slide into one file, and writes nothing else. \throws ConfigError where another process writes the file
 int run_to_file(const Config& config, const std::string& slide, const RunOptions& options, std::future<void>& waking) {
   EmbeddedRun* const embedded = options.embedded;
   Controls controls(embedded);
@@ -365,7 +366,14 @@ int run_to_file(const Config& config, const std::string& slide, const RunOptions
   hear(control);
   Tracing tracing(config, options.trace);
   waking.get();
-  RunResult result = run_to_end(config, {slide}, control, failure);
+  RunResult result;
+  try {
+    result = run_pipeline(config, {slide}, control);
+  } catch (const InUseError& error) {
+    throw ConfigError(error.what());
+  } catch (const OutputError& error) {
+    failure = error.what();
+  }
   display.end();
   progress_file.end();
   tracing.finish(result);

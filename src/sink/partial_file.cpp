@@ -139,7 +139,7 @@ PartialFile::PartialFile(std::filesystem::path target, std::span<const std::byte
   ::unlink(begun.c_str());
   ::close(std::exchange(descriptor_, -1));
   check(code);
-  if (in_use) throw OutputError(name_.string() + ": somebody is writing it");
+  if (in_use) throw InUseError(name_.string() + ": somebody is writing it");
   fail_to_replace(name_, renamed);
 }
 

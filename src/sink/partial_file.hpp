@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <slidestream/error.hpp>
 #include <span>
 
 #include "sink/file_digest.hpp"
@@ -14,6 +15,12 @@
 struct iovec;
 
 namespace slidestream {
+
+/// Another writer has the file or folder.
+class InUseError : public OutputError {
+ public:
+  using OutputError::OutputError;
+};
 
 /// NAME.partial.ome.tif for NAME.ome.tif: in front of the last extension, and of `.ome` before that.
 std::filesystem::path partial_name(const std::filesystem::path& file);
@@ -30,7 +37,7 @@ bool is_name_of(int descriptor, const std::filesystem::path& name) noexcept;
 /// stays there unless it is published or discarded, or can't get its final name.
 /// Every member but the destructor throws OutputError with the partial file's name (`publish`: with the name that
 /// fails) and the system's reason; the constructor Error where something else than a file has the final name, or what
-/// has the partial one can't be replaced.
+/// has the partial one can't be replaced; and InUseError.
 class PartialFile {
  public:
   explicit PartialFile(std::filesystem::path target, std::span<const std::byte> first = {});

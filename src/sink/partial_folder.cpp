@@ -114,7 +114,7 @@ void PartialFolder::lock() {
   lock_ = ::open(name_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
   if (lock_ < 0 || ::flock(lock_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
   ::close(std::exchange(lock_, -1));
-  throw OutputError(name_.string() + ": somebody is writing it");
+  throw InUseError(name_.string() + ": somebody is writing it");
 }
 
 PartialFolder::~PartialFolder() {
