@@ -112,6 +112,11 @@ std::string output_name(const std::string& file) {
   return features_file(file).value_or(std::filesystem::path(file).filename().string());
 }
 
+std::filesystem::path place_beside(const std::string& file, const std::string& name) {
+  const std::filesystem::path path = file;
+  return std::filesystem::path(name).extension() == ".csv" ? path.parent_path() / name : path;
+}
+
 void check_output_file(const std::string& file, const Config& config, const std::vector<std::string>& slides,
                        bool overwrite) {
   const std::filesystem::path path = file;
@@ -146,6 +151,7 @@ void check_output_file(const std::string& file, const Config& config, const std:
   }
   if (std::filesystem::equivalent(path, slides.front(), code)) throw ConfigError(file + ": it is the slide itself");
   check_target(path, overwrite);
+  if (config.model.network) check_target(place_beside(file, output_name(file) + ".model.partial.csv"), overwrite);
   if (features) return;
   if (format.format == ImageFormat::dzi)
     check_target(path.parent_path() / (path.stem().string() + ".view.html"), overwrite);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +26,10 @@ std::optional<std::string> features_file(const std::string& file);
 
 /// What the name of a slide's one file begins with, be it an image or features.
 std::string output_name(const std::string& file);
+
+/// Where what a folder of results has as `name` lies when a slide has one file: that file, and of a table beside it its
+/// own name in the same folder.
+std::filesystem::path place_beside(const std::string& file, const std::string& name);
 
 /// Whether what one slide comes to can be written to that file, or folder, with those settings. \throws ConfigError.
 /// \param overwrite  a file that this program didn't write may be replaced.

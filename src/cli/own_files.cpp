@@ -136,9 +136,9 @@ bool is_own_json(const fs::path& file) {
 bool is_own_table(const fs::path& file) {
   constexpr std::size_t head = 256;
   const std::string text = first_bytes(file, head);
-  constexpr std::array<std::string_view, 5> headers = {"path,label,voxels,mm3", "path,status,error,",
-                                                       "path,stage,tile,cause", "path,operator,product,file,",
-                                                       "date,version,host,processor,"};
+  constexpr std::array<std::string_view, 6> headers = {
+      "path,label,voxels,mm3",       "path,status,error,",           "path,stage,tile,cause",
+      "path,operator,product,file,", "date,version,host,processor,", "tile,column,row,x,y,width,height,cause"};
   return std::ranges::any_of(headers, [&text](std::string_view header) { return text.starts_with(header); });
 }
 
@@ -210,7 +210,7 @@ constexpr std::array<Kind, 15> kinds = {{{".tif", is_own_tiff, true},
                                          {".htm", is_own_page},
                                          {".dzi", is_own_deep_zoom},
                                          {".json", is_own_json},
-                                         {".csv", is_own_table},
+                                         {".csv", is_own_table, true},
                                          {".h5", is_own_features},
                                          {".prom", is_own_metrics},
                                          {".toml", is_own_settings},

@@ -349,7 +349,7 @@ int run_to_file(const Config& config, const std::string& slide, const RunOptions
   ProgressDisplay display(options.quiet, options.log_json, Estimate(code ? 0 : bytes, 1));
   ProgressFile progress_file(progress_file_beside(options.file), [] { return true; });
   control.image_name = [&](const std::string&) { return output_name(options.file); };
-  control.image_file = [&](const std::string&, const std::string&) { return options.file; };
+  control.image_file = [&](const std::string&, const std::string& name) { return place_beside(options.file, name); };
   std::string failure;
   const std::string network_before = network_state(config);
   control.on_slide = [&](const SlideResult& ended) {

@@ -285,6 +285,33 @@ def test_a_function_that_raises_fails_its_slide_and_no_other(slides, tmp_path):
     assert isinstance(caught.value.__cause__, ValueError) and not (tmp_path / "one.ome.tif").exists()
 
 
+def test_a_file_that_is_there_stays_when_a_later_call_fails(slide, tmp_path):
+    file, table = tmp_path / "one.ome.tif", tmp_path / "one.model.partial.csv"
+    ss.map(slide, lambda pixels: pixels, tile=64, batch=8, out=file)
+    before = file.read_bytes()
+    calls = []
+
+    def fails(pixels):
+        calls.append(1)
+        if len(calls) > 1:
+            raise ValueError("later")
+        return pixels
+
+    for mode in "strict", "lenient":
+        calls.clear()
+        with pytest.raises(ss.SlideError, match="later"):
+            ss.map(slide, fails, tile=64, batch=8, out=file, stitch={"mode": mode})
+        assert file.read_bytes() == before
+    assert table.read_text().startswith("tile,column,row,")
+    # It goes when the file is made anew, and one of others doesn't.
+    ss.map(slide, lambda pixels: pixels, tile=64, batch=8, out=file)
+    assert os.listdir(tmp_path) == ["one.ome.tif"]
+    table.write_text("mine")
+    with pytest.raises(ss.ConfigError, match="one.model.partial.csv: is there already"):
+        ss.map(slide, lambda pixels: pixels, tile=64, batch=8, out=file)
+    assert table.read_text() == "mine"
+
+
 def test_shapes_that_change_and_numbers_that_are_none_fail_the_slide(slide, tmp_path):
     calls = []
 
