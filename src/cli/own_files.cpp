@@ -273,8 +273,12 @@ std::optional<fs::path> foreign_partial(const fs::path& partial) {
   return is_own ? std::nullopt : std::optional(partial);
 }
 
+bool is_link(const fs::path& path) { return type_of(path) == fs::file_type::symlink; }
+
 std::string refusal(const fs::path& path) {
-  return one_line(path.string()) + ": is there already, and this program didn't write it; --overwrite replaces it";
+  return one_line(path.string()) +
+         (is_link(path) ? ": is a link, and this program writes none; --overwrite replaces it, not what it leads to"
+                        : ": is there already, and this program didn't write it; --overwrite replaces it");
 }
 
 bool is_there(const fs::path& path) {
@@ -293,10 +297,11 @@ bool is_own(const fs::path& path) {
 }
 
 void check_target(const fs::path& path, bool overwrite) {
-  std::error_code code;
+  if (overwrite) return;
+  const fs::file_type type = type_of(path);
   // What is neither a file nor absent is refused by who writes.
-  if (overwrite || !fs::is_regular_file(path, code)) return;
-  if (!is_own(path)) throw ConfigError(refusal(path));
+  const bool is_foreign = is_link(path) || (type == fs::file_type::regular && !is_own(path));
+  if (is_foreign) throw ConfigError(refusal(path));
 }
 
 void check_partial_target(const fs::path& partial, bool overwrite) {
@@ -306,7 +311,8 @@ void check_partial_target(const fs::path& partial, bool overwrite) {
 
 void check_folder_target(const fs::path& path, bool overwrite) {
   std::error_code code;
-  if (overwrite || !fs::is_directory(path, code) || fs::is_empty(path, code)) return check_target(path, overwrite);
+  const bool is_folder = type_of(path) == fs::file_type::directory && !fs::is_empty(path, code);
+  if (overwrite || !is_folder) return check_target(path, overwrite);
   if (!is_own(path)) throw ConfigError(refusal(path));
 }
 
@@ -335,12 +341,14 @@ void FolderGuard::check_names(const std::vector<std::string>& maps) const {
 
 void FolderGuard::check_file(const fs::path& file) const {
   std::error_code code;
+  if (overwrite_) return;
+  if (is_link(file)) throw SlideError(refusal(file));
   const Kind* const kind = kind_of(file);
   if (kind != nullptr && kind->is_own == is_own_deep_zoom) check_page(page_of(file));
   // Who writes refuses what is of another kind, and folders with other files.
   const bool is_folder = kind != nullptr && kind->is_own == is_own_folder;
   const bool is_alike = is_folder ? holds_image(file) : fs::is_regular_file(file, code);
-  if (overwrite_ || !is_alike || made_.contains(file.string())) return;
+  if (!is_alike || made_.contains(file.string())) return;
   if (is_own(file)) {
     if (had_ledger_ || is_empty_file(file)) return;
     throw SlideError(one_line(file.string()) +
@@ -351,8 +359,9 @@ void FolderGuard::check_file(const fs::path& file) const {
 }
 
 void FolderGuard::check_page(const fs::path& page) const {
-  if (overwrite_ || made_.contains(page.string()) || type_of(page) != fs::file_type::regular) return;
-  if (!is_view_page(page)) throw SlideError(refusal(page));
+  const bool is_foreign =
+      type_of(page) == fs::file_type::regular && !made_.contains(page.string()) && !is_view_page(page);
+  if (is_link(page) || is_foreign) throw SlideError(refusal(page));
 }
 
 void FolderGuard::check_partial(const fs::path& partial) const {

@@ -79,7 +79,8 @@ void remove_former_artifacts(const fs::path& folder, std::vector<Artifact> forme
   if (code) return;
   std::erase_if(former, [&](const Artifact& artifact) {
     if (std::ranges::find(current, artifact.file, &Artifact::file) != current.end()) return true;
-    return !lies_in(home, folder / artifact.file);
+    // A link is somebody's who moved the file away.
+    return fs::is_symlink(fs::symlink_status(folder / artifact.file, code)) || !lies_in(home, folder / artifact.file);
   });
   remove_artifacts(folder, former);
 }

@@ -332,6 +332,11 @@ void DicomFolder::publish() {
   const auto check = [&] {
     if (error) throw OutputError(folder_.string() + ": " + error.message());
   };
+  // What a link leads to isn't replaced, and a folder can't take its place.
+  if (std::filesystem::is_symlink(std::filesystem::symlink_status(folder_, error))) {
+    std::filesystem::remove(folder_, error);
+    check();
+  }
   if (std::filesystem::exists(folder_, error)) {
     for (const auto& entry : std::filesystem::directory_iterator(folder_, error)) {
       if (entry.path().extension() != ".dcm") {

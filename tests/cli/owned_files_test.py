@@ -8,6 +8,7 @@ from batch_test import BatchCase
 from program_test import run
 
 REFUSAL = "is there already, and this program didn't write it; --overwrite replaces it"
+LINK = "is a link, and this program writes none; --overwrite replaces it, not what it leads to"
 
 
 class Partial(BatchCase):
@@ -25,8 +26,9 @@ class Partial(BatchCase):
         for more in [], ["--retry-failed"]:
             result = run("convert", slides, "--out", self.out, *more)
             self.assertEqual(result.returncode, 1, result.stderr)
-            for file in notes, slide, link:
+            for file in notes, slide:
                 self.assertIn(f"{file}: {REFUSAL}", result.stderr)
+            self.assertIn(f"{link}: {LINK}", result.stderr)
             self.assertEqual([row["status"] for row in self.rows()], ["failed", "failed", "failed", "done"])
             self.assertEqual((notes.read_bytes(), slide.read_bytes()), before)
             self.assertTrue(link.is_symlink())
@@ -108,6 +110,68 @@ class Partial(BatchCase):
             (images / name / "a.tissue.geojson").write_text("half of it")
         self.assertDone(run("tissue", slides, "--out", self.out))
         self.assertEqual(sorted(os.listdir(images)), ["a.tissue.geojson", "a.tissue.ome.tif"])
+
+
+class Links(BatchCase):
+    """A link that has the name of a file is none of this program's, whatever it leads to."""
+
+    def test_targets(self):
+        slide = self.folder_of("s.svs") / "s.svs"
+        self.assertDone(run(slide, "--out", self.out))
+        link = {name: self.folder / name for name in ("l.ome.tif", "l.svs", "l.dicom", "l.nii.gz", "l.html", "l.json", "l.prom")}
+        cases = [("l.ome.tif", ["convert", slide, link["l.ome.tif"]]),
+                 ("l.svs", ["synth", "--out", link["l.svs"], "--size", "256x256"]),
+                 ("l.dicom", ["synth", "--format", "dicom", "--out", link["l.dicom"], "--size", "256x256"]),
+                 ("l.nii.gz", ["synth", "--out", link["l.nii.gz"], "--volume", "12x16x20"]),
+                 ("l.html", ["report", self.out, "--html", link["l.html"]]),
+                 ("l.json", [slide, "--out", self.folder / "2", "--fresh", "--trace", link["l.json"]]),
+                 ("l.prom", [slide, "--out", self.folder / "3", "--metrics", link["l.prom"]])]
+        for name, command in cases:
+            with self.subTest(name):
+                file, target = link[name], self.folder / f"target-{name}"
+                # What it leads to isn't there; then it is a file of this program.
+                file.symlink_to(target.name)
+                self.assertOneLine(run(*command), 2, f"{file}: {LINK}")
+                self.assertTrue(file.is_symlink())
+                self.assertFalse(target.exists())
+                file.unlink()
+                self.assertDone(run(*command))
+                file.rename(target)
+                file.symlink_to(target.name)
+                before = target.stat()
+                self.assertOneLine(run(*command), 2, f"{file}: {LINK}")
+                self.assertDone(run(*command, "--overwrite"))
+                self.assertFalse(file.is_symlink())
+                self.assertTrue(file.exists())
+                self.assertEqual((target.stat().st_ino, target.stat().st_mtime_ns), (before.st_ino, before.st_mtime_ns))
+
+    def test_in_a_run(self):
+        slides = self.folder_of("a.svs", "b.svs")
+        command = ["convert", slides, "--out", self.out]
+        self.assertDone(run(*command))
+        # As somebody has it whose disk was full.
+        image, moved = self.out / "images/a.identity.ome.tif", self.folder / "moved.ome.tif"
+        image.rename(moved)
+        image.symlink_to(moved)
+        self.assertIn("skipped as done: 2 of 2 slides", self.assertDone(run(*command)).stderr)
+        os.truncate(moved, 1000)
+        result = run(*command)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn(f"{image}: {LINK}", result.stderr)
+        self.assertTrue(image.is_symlink())
+        self.assertDone(run(*command, "--retry-failed", "--overwrite"))
+        self.assertFalse(image.is_symlink())
+        self.assertEqual(moved.stat().st_size, 1000)
+
+    def test_maps(self):
+        slides = self.folder_of("a.svs")
+        file = self.out / "maps/a.npy"
+        file.parent.mkdir(parents=True)
+        file.symlink_to("nothing")
+        self.assertOneLine(run(slides, "--out", self.out, "--maps", "npy"), 2, f"{file}: {LINK}")
+        self.assertFalse((self.out / "run.sqlite").exists())
+        self.assertDone(run(slides, "--out", self.out, "--maps", "npy", "--overwrite"))
+        self.assertFalse(file.is_symlink())
 
 
 if __name__ == "__main__":
