@@ -319,7 +319,8 @@ void check_folder_target(const fs::path& path, bool overwrite) {
 FolderGuard::FolderGuard(const Config& config, bool overwrite, bool begins_anew)
     : folder_(config.output.dir),
       overwrite_(overwrite),
-      moves_maps_(begins_anew && Ledger::has_results(folder_)),
+      begins_anew_(begins_anew),
+      moves_maps_(begins_anew && Ledger::has_results(config)),
       had_ledger_(is_there(folder_ / ledger_name)),
       is_ours_(!begins_anew && had_ledger_) {
   if (!is_ours_ || overwrite_) return;
@@ -332,7 +333,9 @@ FolderGuard::FolderGuard(const Config& config, bool overwrite, bool begins_anew)
   }
 }
 
-void FolderGuard::check_names(const std::vector<std::string>& maps) const {
+void FolderGuard::check_names(const Config& config, const std::vector<std::string>& maps) const {
+  // Of an earlier run that lost its ledger the files are this program's, and that is what is to be told.
+  if (!begins_anew_) Ledger::check_folder(config);
   if (is_ours_) return;
   check_target(folder_ / "progress.json", overwrite_);
   if (moves_maps_) return;

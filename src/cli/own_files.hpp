@@ -34,8 +34,8 @@ class FolderGuard {
   FolderGuard(const Config& config, bool overwrite, bool begins_anew);
 
   /// Checks the maps with these names and the file of progress. The ledger looks after tables.
-  /// \throws ConfigError as `check_target`.
-  void check_names(const std::vector<std::string>& maps) const;
+  /// \throws ConfigError as `Ledger::check_folder` and `check_target`.
+  void check_names(const Config& config, const std::vector<std::string>& maps) const;
 
   /// Checks a slide's file before it is begun. Thread-safe. \throws SlideError as `check_target`.
   void check_file(const std::filesystem::path& file) const;
@@ -48,6 +48,7 @@ class FolderGuard {
 
   std::filesystem::path folder_;
   bool overwrite_;
+  bool begins_anew_;
   bool moves_maps_;  ///< with other results, before the first is written
   bool had_ledger_;  ///< before the run
   bool is_ours_;     ///< it has a ledger: files that don't say whose they are count as this program's

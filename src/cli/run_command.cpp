@@ -476,7 +476,7 @@ int run(const RunOptions& options) {
   if (!options.trace.empty()) check_target(options.trace, options.overwrite);
   if (!options.metrics.empty()) check_target(options.metrics, options.overwrite);
   const FolderGuard guard(config, options.overwrite, options.fresh);
-  if (options.file.empty()) guard.check_names(map_files(config, inputs));
+  if (options.file.empty()) guard.check_names(config, map_files(config, inputs));
   if (!options.file.empty()) {
     if (!options.trace.empty()) check_trace_file(options.trace);
     check_target(progress_file_beside(options.file), options.overwrite);

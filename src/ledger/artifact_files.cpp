@@ -42,13 +42,10 @@ bool lies_in(const fs::path& home, const fs::path& file) {
   return !code && std::ranges::mismatch(home, parent).in1 == home.end();
 }
 
-void move_file(const fs::path& from, const fs::path& to) {
+bool is_file_or_folder(const fs::path& path) {
   std::error_code code;
-  const fs::file_status status = fs::symlink_status(from, code);
-  if (!fs::is_regular_file(status) && !fs::is_directory(status)) return;
-  fs::create_directories(to.parent_path(), code);
-  if (!code) fs::rename(from, to, code);
-  if (code) throw OutputError(from.string() + ": " + code.message());
+  const fs::file_status status = fs::symlink_status(path, code);
+  return fs::is_regular_file(status) || fs::is_directory(status);
 }
 
 }  // namespace
@@ -85,30 +82,31 @@ void remove_former_artifacts(const fs::path& folder, std::vector<Artifact> forme
   remove_artifacts(folder, former);
 }
 
-void move_artifacts(Database& database, const fs::path& folder, const fs::path& aside) {
-  if (check_schema(database) < first_version_with_artifacts) return;
+std::vector<fs::path> files_of_slides(Database& database, const fs::path& folder) {
+  std::vector<fs::path> found;
+  if (check_schema(database) < first_version_with_artifacts) return found;
+  check_table(database, "artifacts");
   std::error_code code;
   const fs::path home = fs::canonical(folder, code);
   if (code) throw OutputError(folder.string() + ": " + code.message());
   Statement files(database, "SELECT file FROM artifacts");
   while (files.step()) {
     const std::string file = files.text(0);
-    if (is_inside(file) && lies_in(home, folder / file)) move_file(folder / file, aside / file);
+    if (is_inside(file) && lies_in(home, folder / file) && is_file_or_folder(folder / file)) found.emplace_back(file);
   }
   std::unordered_set<std::string> names;
   Statement select(database, "SELECT image_name FROM slides WHERE image_name IS NOT NULL");
   while (select.step()) names.insert(select.text(0));
-  if (names.empty()) return;
-  for (const char* const kind : {"images", "features", "coords"}) {
-    std::vector<fs::path> unfinished;
+  for (const fs::path kind : slide_folders) {
+    // Else the next run would write over what it leads to.
+    if (fs::is_symlink(fs::symlink_status(folder / kind, code))) found.push_back(kind);
     if (!lies_in(home, folder / kind / "any")) continue;
     for (const auto& entry : fs::directory_iterator(folder / kind, code)) {
-      if (is_unfinished(entry.path().filename().string(), names)) unfinished.push_back(entry.path());
+      const fs::path file = entry.path().filename();
+      if (is_unfinished(file.string(), names) && is_file_or_folder(entry.path())) found.push_back(kind / file);
     }
-    for (const fs::path& file : unfinished) move_file(file, aside / kind / file.filename());
-    // What is left in it isn't the run's.
-    fs::remove(folder / kind, code);
   }
+  return found;
 }
 
 std::string artifact_elsewhere(const fs::path& from, const std::string& file, const fs::path& to) {

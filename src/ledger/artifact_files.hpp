@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -24,10 +25,13 @@ void remove_artifacts(const std::filesystem::path& folder, const std::vector<Art
 void remove_former_artifacts(const std::filesystem::path& folder, std::vector<Artifact> former,
                              const std::vector<Artifact>& current) noexcept;
 
-/// Moves the artifacts that a ledger lists, as far as they lie in its folder (no link leads out of it), and unfinished
-/// files of its slides' names, into the folder `aside`, under the same names. What else lies beside them stays.
-/// \throws OutputError.
-void move_artifacts(Database& database, const std::filesystem::path& folder, const std::filesystem::path& aside);
+/// Folders of a run with files of slides.
+inline constexpr std::array slide_folders = {"images", "features", "coords"};
+
+/// The artifacts that a ledger lists, as far as they lie in its folder (no link leads out of it), unfinished files of
+/// its slides' names, and those of `slide_folders` that are links. All relative to the folder. \throws OutputError;
+/// UnreadableError where the list is damaged.
+std::vector<std::filesystem::path> files_of_slides(Database& database, const std::filesystem::path& folder);
 
 /// The path that an artifact of the folder `from` has in a ledger of the folder `to`: absolute unless it lies in there.
 std::string artifact_elsewhere(const std::filesystem::path& from, const std::string& file,

@@ -87,9 +87,9 @@ void check_regular(const std::filesystem::path& file) {
     const std::filesystem::path path = file.string() + suffix;
     std::error_code code;
     const auto status = std::filesystem::symlink_status(path, code);
-    if (std::filesystem::is_symlink(status)) throw OutputError(path.string() + ": is a link, which isn't followed");
+    if (std::filesystem::is_symlink(status)) throw UnreadableError(path.string() + ": is a link, which isn't followed");
     if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-      throw OutputError(path.string() + ": isn't a regular file");
+      throw UnreadableError(path.string() + ": isn't a regular file");
     }
   }
 }
@@ -154,10 +154,12 @@ void Database::fail(int code) const {
     if (const std::string found = forbidden_file(file_, to_write); !found.empty()) text += ": " + found;
   }
   if (cause == SQLITE_BUSY) text += ": another process has it locked";
-  if (cause == SQLITE_CORRUPT || cause == SQLITE_NOTADB) text += remedy_for(access_);
+  const bool unreadable = cause == SQLITE_CORRUPT || cause == SQLITE_NOTADB;
+  if (unreadable) text += remedy_for(access_);
   for (char& c : text) {
     if (c == '\n' || c == '\r') c = ' ';
   }
+  if (unreadable) throw UnreadableError(text);
   throw OutputError(text);
 }
 
@@ -165,7 +167,7 @@ void Database::fail_damaged(const std::string& what) const {
   std::string text = file_.string() + ": damaged: " + what + remedy_for(access_);
   std::ranges::replace_if(
       text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
-  throw OutputError(text);
+  throw UnreadableError(text);
 }
 
 void Database::set_patience(std::chrono::milliseconds busy) noexcept {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <slidestream/error.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +16,12 @@ struct sqlite3;
 struct sqlite3_stmt;
 
 namespace slidestream {
+
+/// A file is no ledger that can be read: it is damaged, something else, or a newer program's.
+class UnreadableError : public OutputError {
+ public:
+  using OutputError::OutputError;
+};
 
 /// How a connection may use a database.
 enum class DatabaseAccess {
@@ -25,7 +32,7 @@ enum class DatabaseAccess {
 };
 
 /// A connection to an SQLite database, used by one thread at a time. Every member throws OutputError, which names the
-/// file and SQLite's reason, with the system's where there is one.
+/// file and SQLite's reason, with the system's where there is one; UnreadableError where the file is the reason.
 class Database {
  public:
   /// `busy`: how long it waits for another connection's lock.

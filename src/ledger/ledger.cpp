@@ -7,16 +7,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <memory>
-#include <random>
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
-#include <slidestream/statistic.hpp>
-#include <system_error>
-#include <thread>
 #include <utility>
 
 #include "ledger/artifact_files.hpp"
+#include "ledger/aside.hpp"
 #include "ledger/attachments.hpp"
 #include "ledger/fingerprint.hpp"
 #include "ledger/owner.hpp"
@@ -29,51 +25,6 @@ namespace slidestream {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// What a run leaves in its folder besides the ledger.
-std::vector<std::string> run_files() {
-  std::vector<std::string> files = {"slides.csv",   "corpus.json",   "histograms.npy",
-                                    "failures.csv", "artifacts.csv", "maps"};
-  for (std::string& file : statistic_files()) files.push_back(std::move(file));
-  return files;
-}
-
-/// The first file of results that lies in the folder; empty: none does.
-std::string first_result(const fs::path& folder) {
-  std::error_code code;
-  for (const std::string& name : run_files()) {
-    if (fs::is_regular_file(folder / name, code)) return name;
-  }
-  return {};
-}
-
-/// Results without their ledger are an earlier run's that was lost: nothing may be written over them.
-void check_that_nothing_is_there_without_ledger(const fs::path& file) {
-  std::error_code code;
-  const bool is_there = fs::exists(file, code);
-  if (is_there && (!fs::is_regular_file(file, code) || fs::file_size(file, code) > 0)) return;
-  const std::string found = first_result(file.parent_path());
-  if (found.empty()) return;
-  throw ConfigError(file.parent_path().string() + ": has " + found + ", but " +
-                    (is_there ? "its run.sqlite is empty" : "no run.sqlite") +
-                    "; name another folder, or use --fresh to move what is there aside");
-}
-
-fs::path ledger_file(const Config& config) { return fs::path(config.output.dir) / ledger_name; }
-
-std::string new_token() {
-  std::random_device random;
-  return std::to_string(random()) + "-" + std::to_string(random()) + "-" + std::to_string(::getpid());
-}
-
-/// A new name lies in the folder, and is durable when the folder is.
-void sync_folder(const fs::path& folder) {
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const int synced = descriptor < 0 ? -1 : ::fsync(descriptor);
-  const int code = errno;
-  if (descriptor >= 0) ::close(descriptor);
-  if (synced != 0 && code != EINVAL) throw OutputError(folder.string() + ": " + std::generic_category().message(code));
-}
 
 /// The whole configuration, for what has no other. Paths of this start aren't needed again, and may be no UTF-8.
 std::string stored_configuration(Config config) {
@@ -100,83 +51,16 @@ class Synchronous {
   bool lowered_;
 };
 
-[[noreturn]] void refuse(const fs::path& file, const Owner& owner) {
-  throw ConfigError(file.parent_path().string() + ": belongs to a run on " + owner.process.name() +
-                    "; wait for its end, or name another folder");
-}
-
-/// Before anything is written: a living process on this machine is told from its number alone, also where it has the
-/// ledger locked. Nor is one of an earlier version written to when it is to be gone on with. Whatever can't be read is
-/// for the caller to find.
-void refuse_if_in_use(const fs::path& file, bool to_go_on) {
-  std::error_code code;
-  if (!fs::is_regular_file(file, code) || fs::file_size(file, code) == 0) return;
-  try {
-    Database database(file, DatabaseAccess::read, std::chrono::seconds(5));
-    const std::int64_t version = check_schema(database);
-    const auto owner = read_owner(database);
-    if (owner && is_alive(owner->process).value_or(false)) refuse(file, *owner);
-    if (to_go_on) refuse_older(database, version);
-  } catch (const OutputError&) {
-    // The caller finds it, too.
-  }
-}
-
-/// The same, before the ledger is opened or made.
+/// Before the ledger is opened or made.
 fs::path usable_file(const Config& config) {
-  fs::path file = ledger_file(config);
-  check_that_nothing_is_there_without_ledger(file);
+  fs::path file = fs::path(config.output.dir) / ledger_name;
+  Ledger::check_folder(config);
   refuse_if_in_use(file, true);
   return file;
 }
 
-/// Enters this process as the owner, where there is none or a dead one; returns its token.
-std::string claim(Database& database, const Ledger::Options& options) {
-  std::string token = new_token();
-  while (true) {
-    const auto judged = read_owner(database);
-    if (judged && !is_dead(database, *judged, options.watch, options.on_watch)) refuse(database.file(), *judged);
-    Transaction transaction(database);
-    // While it was being judged another may have taken it.
-    const auto owner = read_owner(database);
-    if (owner && (!judged || !(owner->process == judged->process) || owner->beats != judged->beats)) continue;
-    const ProcessIdentity self = this_process();
-    Statement write(database, "INSERT OR REPLACE INTO owner VALUES(1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?7)");
-    write.bind(1, std::string_view(token)).bind(2, std::string_view(self.host)).bind(3, std::string_view(self.boot));
-    write.bind(4, std::string_view(self.pid_space)).bind(5, self.pid).bind(6, self.start).bind(7, unix_now()).run();
-    transaction.commit();
-    return token;
-  }
-}
-
-/// In one file, so that one renaming moves it: a write-ahead log left behind would hold the last slides. Readers of the
-/// log are waited for; SQLite itself doesn't.
-void fold_log(Database& database) {
-  constexpr int most_tries = 100;
-  for (int tries = 1;; ++tries) {
-    try {
-      set_up_writer(database, JournalMode::rollback);
-      return;
-    } catch (const OutputError&) {
-      if (tries == most_tries) throw;
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    }
-  }
-}
-
 OutputError moved(const fs::path& file) {
   return OutputError(file.string() + ": was moved, replaced or deleted while it was in use");
-}
-
-/// Whether it is a ledger of a version that this program knows: what isn't belongs to nobody.
-bool is_readable(const fs::path& file) {
-  try {
-    Database database(file, DatabaseAccess::read_write);
-    check_schema(database);
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
 }
 
 }  // namespace
@@ -193,10 +77,10 @@ Ledger::Ledger(const Config& config, const Options& options)
     create_or_check_schema(database_);
     transaction.commit();
   }
-  check_slides_table(database_);
+  check_table(database_, "slides");
   number_ = number_of(file()).value_or(FileNumber{});
   sync_folder(config.output.dir);
-  token_ = claim(database_, options);
+  token_ = claim(database_, options.watch, options.on_watch);
   try {
     enter_left_notes(database_);
     notes_.emplace(file(), token_);
@@ -288,46 +172,6 @@ void Ledger::release() {
     database_.execute("UPDATE slides SET state = 'pending' WHERE state = 'running'");
   }
   transaction.commit();
-}
-
-bool Ledger::has_results(const fs::path& folder) {
-  std::error_code code;
-  return fs::exists(folder / ledger_name, code) || !first_result(folder).empty();
-}
-
-std::string Ledger::move_aside(const Config& config, const Options& options) {
-  const fs::path folder = config.output.dir;
-  std::error_code code;
-  if (!has_results(folder)) return {};
-  refuse_if_in_use(folder / ledger_name, false);
-  std::unique_ptr<Database> database;
-  if (is_readable(folder / ledger_name)) {
-    database = std::make_unique<Database>(folder / ledger_name, DatabaseAccess::read_write);
-    claim(*database, options);
-    enter_left_notes(*database);
-    fold_log(*database);
-  }
-  fs::path aside;
-  for (int number = 1;; ++number) {
-    aside = folder / ("earlier-" + std::to_string(number));
-    if (fs::create_directory(aside, code)) break;
-    if (code) throw OutputError(aside.string() + ": " + code.message());
-  }
-  const auto move = [&](const std::string& name) {
-    if (!fs::exists(fs::symlink_status(folder / name, code))) return;
-    fs::rename(folder / name, aside / name, code);
-    if (code) throw OutputError((folder / name).string() + ": " + code.message());
-  };
-  for (const std::string& name : run_files()) move(name);
-  if (database) move_artifacts(*database, folder, aside);
-  // There only where the ledger couldn't be read.
-  for (const char* suffix : {"-wal", "-shm", "-journal", "-started"}) move(std::string(ledger_name) + suffix);
-  if (database) database->execute("DELETE FROM owner");
-  move(ledger_name);
-  database.reset();
-  sync_folder(aside);
-  sync_folder(folder);
-  return aside.string();
 }
 
 std::optional<SlideIdentity> Ledger::look(const std::string& path) const {

@@ -81,10 +81,15 @@ class Ledger {
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
-  /// Whether a folder has results or a ledger, which `move_aside` would move.
-  static bool has_results(const std::filesystem::path& folder);
+  /// \throws ConfigError where results lie in `config.output.dir` without their ledger, or a move aside was
+  /// interrupted.
+  static void check_folder(const Config& config);
+  /// Whether `config.output.dir` has results or a ledger, which `move_aside` would move.
+  static bool has_results(const Config& config);
   /// Moves what an earlier run left in `config.output.dir` into its folder `earlier-N` and returns that; empty where
-  /// there was nothing. \throws ConfigError when a living process has it; OutputError.
+  /// there was nothing. All of it moves, or nothing. Of folders with files of slides what the ledger doesn't list
+  /// stays; where it can't be read or is gone, they move as they are. \throws ConfigError when a living process has it;
+  /// OutputError.
   static std::string move_aside(const Config& config, const Options& options);
 
   /// Enters the manifest and finds what is to be done. A slide whose artifacts aren't all there in their sizes is.

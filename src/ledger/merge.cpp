@@ -46,7 +46,7 @@ Part open_part(const std::string& folder) {
   Part part;
   part.folder = folder;
   part.database = open_to_read(fs::path(folder) / ledger_name);
-  check_slides_table(*part.database);
+  check_table(*part.database, "slides");
   Statement select(*part.database, "SELECT value FROM meta WHERE name = 'configuration'");
   if (!select.step()) throw OutputError(folder + ": its ledger holds no run");
   part.configuration = select.text(0);
@@ -285,6 +285,7 @@ MergeResult merge_ledgers(const std::vector<std::string>& folders, const std::st
   if (manifest.empty()) result.warnings.push_back("none of the folders has a slide");
 
   if (options.fresh) result.aside = Ledger::move_aside(result.config, {});
+  Ledger::check_folder(result.config);
   prepare_output(result.config);
   remove_leftovers(result.config.output.dir);
   remove_leftovers(std::filesystem::path(result.config.output.dir) / "maps");

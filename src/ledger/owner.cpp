@@ -7,8 +7,13 @@
 #include <array>
 #include <cerrno>
 #include <fstream>
+#include <random>
+#include <slidestream/error.hpp>
 #include <sstream>
+#include <system_error>
 #include <thread>
+
+#include "ledger/schema.hpp"
 
 namespace slidestream {
 
@@ -41,6 +46,16 @@ std::int64_t start_of(std::int64_t pid) {
   std::int64_t start = 0;
   fields >> start;
   return start;
+}
+
+std::string new_token() {
+  std::random_device random;
+  return std::to_string(random()) + "-" + std::to_string(random()) + "-" + std::to_string(::getpid());
+}
+
+[[noreturn]] void refuse(const std::filesystem::path& file, const Owner& owner) {
+  throw ConfigError(file.parent_path().string() + ": belongs to a run on " + owner.process.name() +
+                    "; wait for its end, or name another folder");
 }
 
 }  // namespace
@@ -101,6 +116,39 @@ bool is_dead(Database& database, const Owner& owner, std::chrono::milliseconds w
     if (now->beats != owner.beats || !(now->process == owner.process)) return false;
   }
   return true;
+}
+
+void refuse_if_in_use(const std::filesystem::path& file, bool to_go_on) {
+  std::error_code code;
+  if (!std::filesystem::is_regular_file(file, code) || std::filesystem::file_size(file, code) == 0) return;
+  try {
+    Database database(file, DatabaseAccess::read, std::chrono::seconds(5));
+    const std::int64_t version = check_schema(database);
+    const auto owner = read_owner(database);
+    if (owner && is_alive(owner->process).value_or(false)) refuse(file, *owner);
+    if (to_go_on) refuse_older(database, version);
+  } catch (const OutputError&) {
+    // The caller finds it, too.
+  }
+}
+
+std::string claim(Database& database, std::chrono::milliseconds watch,
+                  const std::function<void(const std::string&)>& on_watch) {
+  std::string token = new_token();
+  while (true) {
+    const auto judged = read_owner(database);
+    if (judged && !is_dead(database, *judged, watch, on_watch)) refuse(database.file(), *judged);
+    Transaction transaction(database);
+    // While it was being judged another may have taken it.
+    const auto owner = read_owner(database);
+    if (owner && (!judged || !(owner->process == judged->process) || owner->beats != judged->beats)) continue;
+    const ProcessIdentity self = this_process();
+    Statement write(database, "INSERT OR REPLACE INTO owner VALUES(1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?7)");
+    write.bind(1, std::string_view(token)).bind(2, std::string_view(self.host)).bind(3, std::string_view(self.boot));
+    write.bind(4, std::string_view(self.pid_space)).bind(5, self.pid).bind(6, self.start).bind(7, unix_now()).run();
+    transaction.commit();
+    return token;
+  }
 }
 
 std::int64_t unix_now() noexcept {

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -42,6 +43,16 @@ std::optional<Owner> read_owner(Database& database);
 /// called with a line that says what is waited for.
 bool is_dead(Database& database, const Owner& owner, std::chrono::milliseconds watch,
              const std::function<void(const std::string&)>& on_watch);
+
+/// Before anything is written: a living process on this machine is told from its number alone, also where it has the
+/// ledger locked. Nor is a ledger of an earlier version written to when it is to be gone on with. Whatever can't be
+/// read is for the caller to find. \throws ConfigError
+void refuse_if_in_use(const std::filesystem::path& file, bool to_go_on);
+
+/// Enters this process as the owner, where there is none or a dead one, which is watched as by `is_dead`. Returns this
+/// process's token. \throws ConfigError where a living one has it
+std::string claim(Database& database, std::chrono::milliseconds watch,
+                  const std::function<void(const std::string&)>& on_watch);
 
 /// Seconds since 1970.
 std::int64_t unix_now() noexcept;

@@ -68,16 +68,16 @@ JournalMode set_up_writer(Database& database, JournalMode journal) {
 std::int64_t check_schema(Database& database) {
   const std::int64_t number = pragma(database, "PRAGMA user_version");
   if (number == 0 && pragma(database, "SELECT count(*) FROM sqlite_schema") == 0) {
-    throw OutputError(database.file().string() +
-                      ": is empty: a run has only just begun there, or ended before it began; ask again");
+    throw UnreadableError(database.file().string() +
+                          ": is empty: a run has only just begun there, or ended before it began; ask again");
   }
   if (pragma(database, "PRAGMA application_id") != application_id || number < 1) {
-    throw OutputError(database.file().string() + ": isn't a ledger of this program");
+    throw UnreadableError(database.file().string() + ": isn't a ledger of this program");
   }
   if (number > current_ledger_version) {
-    throw OutputError(database.file().string() + ": has schema version " + std::to_string(number) +
-                      ", and this program knows up to " + std::to_string(current_ledger_version) +
-                      "; a newer slidestream made it, and can read it");
+    throw UnreadableError(database.file().string() + ": has schema version " + std::to_string(number) +
+                          ", and this program knows up to " + std::to_string(current_ledger_version) +
+                          "; a newer slidestream made it, and can read it");
   }
   // Statements name columns alone: they must be what they were made to be, and nothing that is computed.
   Statement select(database, "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?1");
@@ -172,8 +172,8 @@ std::unique_ptr<Database> open_checked(const std::filesystem::path& file) {
 
 }  // namespace
 
-void check_slides_table(Database& database) {
-  Statement check(database, "PRAGMA main.integrity_check(slides)");
+void check_table(Database& database, const char* name) {
+  Statement check(database, std::string("PRAGMA main.integrity_check(") + name + ")");
   if (check.step() && check.text(0) != "ok") database.fail_damaged(check.text(0));
 }
 

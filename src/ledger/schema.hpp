@@ -27,8 +27,8 @@ void create_or_check_schema(Database& database);
 /// Its tables are seen as the current version has them. \throws OutputError.
 std::unique_ptr<Database> open_to_read(const std::filesystem::path& file);
 
-/// The version of a ledger, whose tables are as that version makes them. \throws OutputError when it isn't a ledger,
-/// or a newer program's.
+/// The version of a ledger, whose tables are as that version makes them. \throws UnreadableError when it isn't a
+/// ledger, or a newer program's.
 std::int64_t check_schema(Database& database);
 /// Shows the tables of a ledger, of the version `number`, as the current one's: views of this connection alone, one
 /// above the other for each version in between. The file stays as it is, and can't be written through them.
@@ -36,7 +36,7 @@ void show_as_current(Database& database, std::int64_t number);
 /// \throws ConfigError, naming both versions, when the ledger's isn't the current one: who writes doesn't go on with
 /// what another version began.
 void refuse_older(Database& database, std::int64_t number);
-/// Whether the table of slides and its indices agree with each other, down to every page. \throws OutputError.
-void check_slides_table(Database& database);
+/// Whether a table and its indices agree with each other, down to every page. \throws UnreadableError.
+void check_table(Database& database, const char* name);
 
 }  // namespace slidestream

@@ -4,6 +4,7 @@ import os
 import shutil
 import unittest
 
+from archive_test import results
 from batch_test import BatchCase
 from program_test import run
 
@@ -172,6 +173,47 @@ class Links(BatchCase):
         self.assertFalse((self.out / "run.sqlite").exists())
         self.assertDone(run(slides, "--out", self.out, "--maps", "npy", "--overwrite"))
         self.assertFalse(file.is_symlink())
+
+
+class Fresh(BatchCase):
+    """--fresh after the ledger was damaged, or is gone."""
+
+    def setUp(self):
+        super().setUp()
+        self.command = [self.folder_of("a.svs", "b.svs"), "--out", self.out, "--operators", "spectrum,sobel,tissue", "--maps", "npy"]
+        self.assertDone(run(*self.command))
+        self.before = results(self.out)
+        self.ledger = self.out / "run.sqlite"
+
+    def scratch(self, begin, end):
+        with open(self.ledger, "r+b") as file:
+            file.seek(begin)
+            file.write(b"Z" * (end - begin))
+
+    def test_the_run_starts_and_everything_of_before_is_aside(self):
+        size = self.ledger.stat().st_size
+        self.assertGreater(size, 40000)
+        for number, (name, damage) in enumerate({
+                "missing": self.ledger.unlink, "empty": lambda: os.truncate(self.ledger, 0),
+                "cut to 100": lambda: os.truncate(self.ledger, 100), "cut to 4096": lambda: os.truncate(self.ledger, 4096),
+                "cut to a half": lambda: os.truncate(self.ledger, size // 2), "another head": lambda: self.scratch(0, 100),
+                "the second page": lambda: self.scratch(4096, 8192), "the middle": lambda: self.scratch(20000, size * 3 // 4),
+                "the second half": lambda: self.scratch(size // 2, size)}.items(), 1):
+            with self.subTest(name):
+                damage()
+                result = self.assertDone(run(*self.command, "--fresh"))
+                self.assertIn(f"{self.out}/earlier-{number}: the earlier run is there now", result.stderr)
+                self.assertEqual(results(self.out), self.before)
+                self.assertEqual(results(self.out / f"earlier-{number}"), self.before)
+                self.assertEqual((self.out / f"earlier-{number}/run.sqlite").exists(), name != "missing")
+                self.assertIn("skipped as done: 2 of 2 slides", self.assertDone(run(*self.command)).stderr)
+
+    def test_what_is_said_without_it(self):
+        self.ledger.unlink()
+        line = f"{self.out}: has slides.csv, but no run.sqlite; name another folder, or use --fresh to move what is there aside"
+        for more in [], ["--overwrite"], ["--retry-failed"]:
+            self.assertOneLine(run(*self.command, *more), 2, line)
+        self.assertEqual(results(self.out), self.before)
 
 
 if __name__ == "__main__":

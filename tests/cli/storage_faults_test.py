@@ -19,7 +19,7 @@ import sys
 import time
 import unittest
 
-from archive_test import MAKE_IMAGES, ArchiveCase
+from archive_test import MAKE_IMAGES, ArchiveCase, results
 from program_test import ENVIRONMENT, PIPELINE, run
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -211,6 +211,41 @@ class FailedCalls(FaultCase):
             unnoticed, counts = self.fail_each(slides, *options, root=images)
             self.assertEqual(unnoticed, [])
             self.assertGreaterEqual(counts["rename"], 3)
+
+    def test_every_rename_of_a_move_aside(self):
+        slides = self.tiny_slides(1)
+        arguments = [slides, *MAKE_IMAGES, "--maps", "npy", "--threads", 1, "--out", self.out]
+        whole = self.folder / "whole"
+        self.assertEqual(run(*arguments).returncode, 0)
+        self.out.rename(whole)
+        before = results(whole)
+        for damaged in False, True:
+            moved = kept = 0
+            for number in range(1, 100):
+                shutil.rmtree(self.out, ignore_errors=True)
+                shutil.copytree(whole, self.out)
+                if damaged:
+                    (self.out / "run.sqlite").write_text("no ledger")
+                result, reached = self.faulty(f"rename:{number}", self.out, *arguments, "--fresh")
+                self.assertGreaterEqual(reached["rename"], number)
+                with self.subTest(damaged=damaged, number=number, stderr=result.stderr):
+                    if (self.out / "earlier-1").exists():
+                        self.assertEqual(results(self.out / "earlier-1"), before)
+                        moved += 1
+                        break
+                    self.assertEqual(result.returncode, 2)
+                    self.assertIn("Input/output error", result.stderr)
+                    self.assertEqual(results(self.out), before)
+                    kept += 1
+                    if number % 4 != 2:
+                        continue
+                    again = run(*arguments, "--fresh")
+                    self.assertEqual(again.returncode, 0, again.stderr)
+                    self.assertEqual(results(self.out), before)
+                    self.assertEqual(results(self.out / "earlier-1"), before)
+            self.assertEqual(moved, 1)
+            # Maps, tables, the ledger and the folder itself.
+            self.assertGreater(kept, 6)
 
     def fail_each(self, slides, *settings, root=None):
         """Has each sync and each rename fail once; returns those that nobody noticed, and how many there are."""

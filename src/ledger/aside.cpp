@@ -1,0 +1,160 @@
+#include "ledger/aside.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <slidestream/error.hpp>
+#include <system_error>
+#include <utility>
+
+#include "sink/partial_file.hpp"
+
+namespace slidestream {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What has been moved lies here until all has been.
+constexpr const char* staging_name = ".slidestream-earlier";
+
+fs::file_type kind_of_entry(const fs::path& path) {
+  std::error_code code;
+  return fs::symlink_status(path, code).type();
+}
+
+bool has_entry(const fs::path& path) {
+  std::error_code code;
+  return fs::exists(fs::symlink_status(path, code));
+}
+
+[[noreturn]] void fail_at(const fs::path& path, const std::error_code& code) {
+  throw OutputError(path.string() + ": " + code.message());
+}
+
+void check_at(const fs::path& path, const std::error_code& code) {
+  if (code) fail_at(path, code);
+}
+
+}  // namespace
+
+void sync_folder(const fs::path& folder) {
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int synced = descriptor < 0 ? -1 : ::fsync(descriptor);
+  const int code = errno;
+  if (descriptor >= 0) ::close(descriptor);
+  if (synced != 0 && code != EINVAL) fail_at(folder, std::error_code(code, std::generic_category()));
+}
+
+bool is_moving_aside(const fs::path& folder) { return has_entry(folder / staging_name); }
+
+MoveAside::MoveAside(fs::path folder) : folder_(std::move(folder)), staging_(folder_ / staging_name) {
+  // One that ended meanwhile has given its folder another name.
+  while (lock_ < 0 || !is_name_of(lock_, staging_)) {
+    if (lock_ >= 0) ::close(std::exchange(lock_, -1));
+    std::error_code code;
+    is_continued_ = !fs::create_directory(staging_, code);
+    check_at(staging_, code);
+    lock_ = ::open(staging_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (lock_ < 0 && errno == ENOENT) continue;
+    if (lock_ < 0) fail_at(staging_, std::error_code(errno, std::generic_category()));
+    if (::flock(lock_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) continue;
+    ::close(lock_);
+    throw ConfigError(folder_.string() + ": another process moves an earlier run aside; wait for its end");
+  }
+}
+
+MoveAside::~MoveAside() {
+  while (!moved_.empty()) {
+    put_back(moved_.back());
+    moved_.pop_back();
+  }
+  // What an earlier start moved stays for the next one.
+  ::rmdir(staging_.c_str());
+  ::close(lock_);
+}
+
+bool MoveAside::has(const fs::path& name) const { return has_entry(staging_ / name); }
+
+void MoveAside::put_back(const Moved& moved) const noexcept {
+  try {
+    std::error_code ignored;
+    const fs::path from = staging_ / moved.name;
+    const fs::path to = folder_ / moved.name;
+    fs::create_directories(to.parent_path(), ignored);
+    if (moved.leads_to) {
+      fs::create_symlink(*moved.leads_to, to, ignored);
+      fs::remove(from, ignored);
+    } else {
+      fs::rename(from, to, ignored);
+    }
+    for (fs::path empty = from.parent_path(); empty != staging_; empty = empty.parent_path()) ::rmdir(empty.c_str());
+  } catch (const std::exception&) {
+    // It lies in the staging folder, and the next start goes on.
+  }
+}
+
+void MoveAside::move_link(const fs::path& name) {
+  const fs::path from = folder_ / name;
+  std::error_code code;
+  const fs::path leads_to = fs::read_symlink(from, code);
+  check_at(from, code);
+  fs::path seen_from_there = leads_to;
+  // As many folders up as it moves down.
+  if (leads_to.is_relative()) seen_from_there = fs::path("..") / leads_to;
+  fs::create_symlink(seen_from_there, staging_ / name, code);
+  check_at(from, code);
+  moved_.push_back({name, leads_to});
+  fs::remove(from, code);
+  check_at(from, code);
+}
+
+void MoveAside::move(const fs::path& name) {
+  const fs::path from = folder_ / name;
+  const fs::path to = staging_ / name;
+  const fs::file_type type = kind_of_entry(from);
+  if (!has_entry(from) || *name.begin() == staging_name) return;
+  std::error_code code;
+  fs::create_directories(to.parent_path(), code);
+  check_at(to.parent_path(), code);
+  const bool is_folder = type == fs::file_type::directory;
+  if (is_folder && kind_of_entry(to) == fs::file_type::directory) {
+    // An interrupted move has begun with it.
+    std::vector<fs::path> names;
+    for (const auto& entry : fs::directory_iterator(from, code)) names.push_back(name / entry.path().filename());
+    check_at(from, code);
+    for (const fs::path& each : names) move(each);
+    ::rmdir(from.c_str());
+    return;
+  }
+  if (has_entry(to)) throw OutputError(to.string() + ": is there already");
+  if (type == fs::file_type::symlink) return move_link(name);
+  fs::rename(from, to, code);
+  check_at(from, code);
+  moved_.push_back({name, std::nullopt});
+}
+
+std::string MoveAside::end(const std::vector<fs::path>& last) {
+  sync_folder(staging_);
+  sync_folder(folder_);
+  for (const fs::path& name : last) move(name);
+  std::error_code code;
+  const bool is_empty = fs::is_empty(staging_, code);
+  check_at(staging_, code);
+  if (is_empty) return {};
+  sync_folder(staging_);
+  sync_folder(folder_);
+  fs::path aside;
+  for (int number = 1; aside.empty() || has_entry(aside); ++number) {
+    aside = folder_ / ("earlier-" + std::to_string(number));
+  }
+  fs::rename(staging_, aside, code);
+  check_at(staging_, code);
+  moved_.clear();
+  sync_folder(folder_);
+  return aside.string();
+}
+
+}  // namespace slidestream

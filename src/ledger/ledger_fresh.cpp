@@ -1,0 +1,203 @@
+#include <array>
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <slidestream/error.hpp>
+#include <slidestream/statistic.hpp>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "ledger/artifact_files.hpp"
+#include "ledger/aside.hpp"
+#include "ledger/ledger.hpp"
+#include "ledger/owner.hpp"
+#include "ledger/schema.hpp"
+
+namespace slidestream {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Tables that a run writes beside its ledger.
+std::vector<std::string> run_tables() {
+  std::vector<std::string> files = {"slides.csv", "corpus.json", "histograms.npy", "failures.csv", "artifacts.csv"};
+  for (std::string& file : statistic_files()) files.push_back(std::move(file));
+  return files;
+}
+
+/// What is beside a ledger that is written, or was left by a kill.
+constexpr std::array side_suffixes = {"-wal", "-shm", "-journal", "-started"};
+
+fs::path beside_ledger(const char* suffix) { return std::string(ledger_name) + suffix; }
+
+/// What a run has begun; SQLite writes into an empty file first.
+bool has_ledger_at(const fs::path& file) {
+  std::error_code code;
+  const fs::file_status status = fs::symlink_status(file, code);
+  return fs::exists(status) && !(fs::is_regular_file(status) && fs::file_size(file, code) == 0);
+}
+
+bool is_link_at(const fs::path& path) {
+  std::error_code code;
+  return fs::is_symlink(fs::symlink_status(path, code));
+}
+
+/// The first table of results that lies in the folder; empty: none does.
+std::string first_result(const fs::path& folder) {
+  std::error_code code;
+  for (const std::string& name : run_tables()) {
+    if (is_link_at(folder / name) || fs::is_regular_file(folder / name, code)) return name;
+  }
+  return {};
+}
+
+/// Whether a run's tables lie there, as one of them says by its first line.
+bool has_own_table(const fs::path& folder) {
+  constexpr std::array<std::pair<const char*, std::string_view>, 3> headers = {
+      {{"slides.csv", "path,status,error,"},
+       {"failures.csv", "path,stage,tile,cause"},
+       {"artifacts.csv", "path,operator,product,file,"}}};
+  for (const auto& [name, header] : headers) {
+    std::error_code code;
+    if (is_link_at(folder / name) || !fs::is_regular_file(folder / name, code)) continue;
+    std::ifstream in(folder / name, std::ios::binary);
+    std::string begin(header.size(), '\0');
+    if (in.read(begin.data(), static_cast<std::streamsize>(begin.size())) && begin == header) return true;
+  }
+  return false;
+}
+
+/// In one file, so that one renaming moves it: a write-ahead log left behind would hold the last slides. Readers of the
+/// log are waited for; SQLite itself doesn't.
+void fold_log(Database& database) {
+  constexpr int most_tries = 100;
+  for (int tries = 1;; ++tries) {
+    try {
+      set_up_writer(database, JournalMode::rollback);
+      return;
+    } catch (const UnreadableError&) {
+      throw;
+    } catch (const OutputError&) {
+      if (tries == most_tries) throw;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  }
+}
+
+/// A ledger that this process has, while it is moved.
+class OwnedLedger {
+ public:
+  /// \throws UnreadableError where what it lists can't be trusted
+  OwnedLedger(const fs::path& file, const Ledger::Options& options) : database_(file, DatabaseAccess::read_write) {
+    check_schema(database_);
+    claim(database_, options.watch, options.on_watch);
+    try {
+      enter_left_notes(database_);
+      check_table(database_, "slides");
+      files_ = files_of_slides(database_, file.parent_path());
+      fold_log(database_);
+    } catch (...) {
+      give_back();
+      throw;
+    }
+  }
+  ~OwnedLedger() { give_back(); }
+  OwnedLedger(const OwnedLedger&) = delete;
+  OwnedLedger& operator=(const OwnedLedger&) = delete;
+
+  const std::vector<fs::path>& files() const noexcept { return files_; }
+  /// \throws OutputError
+  void disown() {
+    database_.execute("DELETE FROM owner");
+    is_owned_ = false;
+  }
+
+ private:
+  void give_back() noexcept {
+    try {
+      if (is_owned_) disown();
+    } catch (const std::exception&) {
+      // The next process finds that this one is dead.
+    }
+  }
+
+  Database database_;
+  bool is_owned_ = true;
+  std::vector<fs::path> files_;
+};
+
+/// Nothing where there is no ledger, or none that can be read.
+std::unique_ptr<OwnedLedger> owned_ledger(const fs::path& file, const Ledger::Options& options) {
+  std::error_code code;
+  if (!fs::exists(fs::symlink_status(file, code))) return nullptr;
+  try {
+    return std::make_unique<OwnedLedger>(file, options);
+  } catch (const UnreadableError&) {
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+void Ledger::check_folder(const Config& config) {
+  const fs::path folder = config.output.dir;
+  if (is_moving_aside(folder)) {
+    throw ConfigError(folder.string() + ": an earlier run was being moved aside with --fresh, which was interrupted; " +
+                      "add --fresh, which does the rest");
+  }
+  const fs::path file = folder / ledger_name;
+  std::error_code code;
+  const bool is_there = fs::exists(file, code);
+  if (is_there && (!fs::is_regular_file(file, code) || fs::file_size(file, code) > 0)) return;
+  const std::string found = first_result(folder);
+  if (found.empty()) return;
+  throw ConfigError(folder.string() + ": has " + found + ", but " +
+                    (is_there ? "its run.sqlite is empty" : "no run.sqlite") +
+                    "; name another folder, or use --fresh to move what is there aside");
+}
+
+bool Ledger::has_results(const Config& config) {
+  const fs::path folder = config.output.dir;
+  std::error_code code;
+  return fs::exists(fs::symlink_status(folder / ledger_name, code)) || is_moving_aside(folder) ||
+         !first_result(folder).empty();
+}
+
+std::string Ledger::move_aside(const Config& config, const Options& options) {
+  const fs::path folder = config.output.dir;
+  const fs::path file = folder / ledger_name;
+  if (!has_results(config)) return {};
+  refuse_if_in_use(file, false);
+  // Everything that may fail comes before the first file moves.
+  std::unique_ptr<OwnedLedger> ledger = owned_ledger(file, options);
+  MoveAside move(folder);
+  std::error_code code;
+  const bool was_run = has_ledger_at(file) || has_own_table(folder) || move.is_continued();
+  if (ledger) {
+    for (const fs::path& each : ledger->files()) move.move(each);
+  } else if (was_run && !move.has(ledger_name)) {
+    // Whose the files in them are, nobody can say.
+    for (const char* kind : slide_folders) move.move(kind);
+  }
+  move.move("maps");
+  for (const std::string& name : run_tables()) move.move(name);
+  std::vector<fs::path> last;
+  for (const char* suffix : side_suffixes) last.push_back(beside_ledger(suffix));
+  last.emplace_back(ledger_name);
+  if (ledger) ledger->disown();
+  std::string aside = move.end(last);
+  // What is left in them isn't the run's.
+  for (const char* kind : slide_folders) {
+    if (!is_link_at(folder / kind)) fs::remove(folder / kind, code);
+  }
+  return aside;
+}
+
+}  // namespace slidestream

@@ -1,0 +1,216 @@
+// --fresh: an earlier run is moved aside, all of it or nothing, also where its ledger can't be read.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ledger/aside.hpp"
+#include "ledger_runs.hpp"
+
+using namespace slidestream;
+using namespace slidestream::test;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* staging = ".slidestream-earlier";
+
+/// All files and links below a folder, by their paths in it, without what SQLite has beside a ledger.
+std::set<std::string> files_in(const fs::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    const std::string name = entry.path().lexically_relative(folder).string();
+    const bool is_file = entry.is_symlink() || !entry.is_directory();
+    if (is_file && !name.starts_with("run.sqlite-")) names.insert(name);
+  }
+  return names;
+}
+
+/// A run of two slides with files, tables and maps, and what somebody else put there.
+Config earlier_run(const TemporaryFolder& folder, const std::string& name = "out") {
+  const Config config = ledger_config(folder / name);
+  const fs::path out = config.output.dir;
+  const auto manifest = make_files(folder, 2);
+  {
+    Ledger ledger(config);
+    ledger.begin(manifest, false);
+    for (std::size_t i = 0; i < manifest.size(); ++i) {
+      ledger.started(i);
+      SlideResult slide = attached_result_of(manifest[i].path, i);
+      make_artifacts(out, slide);
+      ledger.ended(i, slide);
+    }
+  }
+  fs::create_directories(out / "maps");
+  folder.write(name + "/maps/slide-0.npy", std::string("map"));
+  folder.write(name + "/slides.csv", std::string("path,status,error,size\r\n"));
+  folder.write(name + "/corpus.json", std::string("{}"));
+  folder.write(name + "/images/mine.txt", std::string("mine"));
+  folder.write(name + "/notes.txt", std::string("mine"));
+  return config;
+}
+
+void overwrite(const fs::path& file, std::uintmax_t begin, std::uintmax_t end) {
+  std::fstream out(file, std::ios::binary | std::ios::in | std::ios::out);
+  out.seekp(static_cast<std::streamoff>(begin));
+  out << std::string(static_cast<std::size_t>(end - begin), 'Z');
+  out.close();
+  REQUIRE(out);
+}
+
+}  // namespace
+
+TEST_CASE("an earlier run moves aside, and what isn't its own stays") {
+  const TemporaryFolder folder;
+  const Config config = earlier_run(folder);
+  const fs::path out = config.output.dir;
+  std::set<std::string> before = files_in(out);
+  CHECK(Ledger::move_aside(config, {}) == (out / "earlier-1").string());
+  CHECK(before.erase("notes.txt") + before.erase("images/mine.txt") == 2);
+  CHECK(files_in(out / "earlier-1") == before);
+  CHECK(fs::exists(out / "notes.txt"));
+  CHECK(fs::exists(out / "images/mine.txt"));
+  CHECK_FALSE(Ledger::has_results(config));
+  { const Ledger ledger(config); }
+}
+
+TEST_CASE("an earlier run whose ledger can't be read moves aside with the folders of its slides") {
+  const TemporaryFolder folder;
+  const Config whole = earlier_run(folder);
+  const std::uintmax_t size = fs::file_size(fs::path(whole.output.dir) / "run.sqlite");
+  REQUIRE(size > 16384);
+  using Damage = std::function<void(const fs::path&)>;
+  const auto cut = [](std::uintmax_t to) -> Damage {
+    return [to](const fs::path& file) { fs::resize_file(file, to); };
+  };
+  const auto scratch = [](std::uintmax_t begin, std::uintmax_t end) -> Damage {
+    return [=](const fs::path& file) { overwrite(file, begin, end); };
+  };
+  const std::vector<std::pair<std::string, Damage>> cases = {
+      {"gone", [](const fs::path& file) { fs::remove(file); }},
+      {"cut to 100", cut(100)},
+      {"cut to 4096", cut(4096)},
+      {"cut to a half", cut(size / 2)},
+      {"another head", scratch(0, 100)},
+      {"the second page", scratch(4096, 8192)},
+      {"all but the first page", scratch(4096, size)},
+      {"something else", [](const fs::path& file) { std::ofstream(file) << "no ledger"; }},
+  };
+  for (const auto& each : cases) {
+    const std::string& name = each.first;
+    CAPTURE(name);
+    const Config config = earlier_run(folder, name);
+    const fs::path out = config.output.dir;
+    std::set<std::string> before = files_in(out);
+    each.second(out / "run.sqlite");
+    before.erase("notes.txt");
+    if (name == "gone") before.erase("run.sqlite");
+    // Nothing is begun beside it.
+    CHECK_THROWS_AS(Ledger{config}, Error);
+    CHECK(Ledger::move_aside(config, {}) == (out / "earlier-1").string());
+    // Of some damage nobody sees that it isn't in what is read.
+    if (name == "the second page" && fs::exists(out / "images/mine.txt")) before.erase("images/mine.txt");
+    CHECK(files_in(out / "earlier-1") == before);
+    CHECK(text_of(out / "notes.txt") == "mine");
+    CHECK_FALSE(Ledger::has_results(config));
+    { const Ledger ledger(config); }
+    CHECK_FALSE(fs::exists(out / "earlier-2"));
+  }
+}
+
+TEST_CASE("tables of others are moved aside without the folders beside them") {
+  const TemporaryFolder folder;
+  const Config config = earlier_run(folder);
+  const fs::path out = config.output.dir;
+  fs::remove(out / "run.sqlite");
+  folder.write("out/slides.csv", std::string("slide,label\r\n"));
+  CHECK(Ledger::move_aside(config, {}) == (out / "earlier-1").string());
+  CHECK(files_in(out / "earlier-1") == std::set<std::string>{"corpus.json", "maps/slide-0.npy", "slides.csv"});
+  CHECK(fs::exists(out / "images/mine.txt"));
+  CHECK(fs::exists(out / "images/slide-0.sobel.ome.tif"));
+}
+
+TEST_CASE("a move that was interrupted is told, and the next one goes on with it") {
+  const TemporaryFolder folder;
+  const Config config = earlier_run(folder);
+  const fs::path out = config.output.dir;
+  std::set<std::string> before = files_in(out);
+  before.erase("notes.txt");
+  fs::create_directories(out / staging / "images");
+  const auto move = [&](const char* name) { fs::rename(out / name, out / staging / name); };
+  bool has_ledger = true;
+  SUBCASE("at its begin") {}
+  SUBCASE("among the files of slides") { move("images/slide-0.sobel.ome.tif"); }
+  SUBCASE("among the tables") {
+    for (const char* name : {"images/slide-0.sobel.ome.tif", "images/slide-0.tissue.geojson", "maps", "slides.csv"}) {
+      move(name);
+    }
+    // As a start makes it.
+    fs::create_directory(out / "maps");
+  }
+  SUBCASE("before its end") {
+    for (const std::string& name : before) {
+      if (name != "images/mine.txt" && !name.starts_with("maps/")) move(name.c_str());
+    }
+    move("maps");
+  }
+  SUBCASE("of a run without its ledger") {
+    has_ledger = false;
+    fs::remove(out / "run.sqlite");
+    before.erase("run.sqlite");
+    move("images/slide-0.sobel.ome.tif");
+    move("slides.csv");
+  }
+  CHECK(contains(message_of<ConfigError>([&] { const Ledger ledger(config); }), "add --fresh, which does the rest"));
+  CHECK(Ledger::has_results(config));
+  CHECK(Ledger::move_aside(config, {}) == (out / "earlier-1").string());
+  CHECK(fs::exists(out / "images/mine.txt") == has_ledger);
+  if (has_ledger) before.erase("images/mine.txt");
+  CHECK(files_in(out / "earlier-1") == before);
+  CHECK_FALSE(Ledger::has_results(config));
+  { const Ledger ledger(config); }
+}
+
+TEST_CASE("where one file can't be moved all stay where they are") {
+  const TemporaryFolder folder;
+  const Config config = earlier_run(folder);
+  const fs::path out = config.output.dir;
+  fs::create_directory(out / staging);
+  folder.write(std::string("out/") + staging + "/corpus.json", std::string("of an earlier one"));
+  const std::set<std::string> before = files_in(out);
+  CHECK(message_of<OutputError>([&] { Ledger::move_aside(config, {}); }) ==
+        (out / staging / "corpus.json").string() + ": is there already");
+  CHECK(files_in(out) == before);
+  CHECK(text_of(out / "corpus.json") == "{}");
+  // Nobody has it.
+  fs::remove_all(out / staging);
+  { const Ledger ledger(config); }
+}
+
+TEST_CASE("a folder of slides that is a link moves as one, and what it leads to stays") {
+  const TemporaryFolder folder;
+  const Config config = earlier_run(folder);
+  const fs::path out = config.output.dir;
+  fs::rename(out / "images", folder / "large disk");
+  fs::create_directory_symlink("../large disk", out / "images");
+  CHECK(Ledger::move_aside(config, {}) == (out / "earlier-1").string());
+  CHECK_FALSE(fs::exists(fs::symlink_status(out / "images")));
+  CHECK(fs::is_symlink(out / "earlier-1/images"));
+  CHECK(fs::exists(out / "earlier-1/images/slide-0.sobel.ome.tif"));
+}
+
+TEST_CASE("one process moves files aside at a time, and one that moved nothing leaves nothing") {
+  const TemporaryFolder folder;
+  {
+    MoveAside first(folder.path());
+    CHECK(contains(message_of<ConfigError>([&] { MoveAside second(folder.path()); }), "another process moves"));
+    CHECK(is_moving_aside(folder.path()));
+    CHECK(first.end({"nothing"}).empty());
+  }
+  CHECK_FALSE(is_moving_aside(folder.path()));
+}
