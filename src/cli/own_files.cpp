@@ -15,6 +15,7 @@
 #include "ledger/database.hpp"
 #include "ledger/ledger.hpp"
 #include "ledger/schema.hpp"
+#include "output/views.hpp"
 #include "sink/view_page.hpp"
 #include "volume/nifti_file.hpp"
 
@@ -136,9 +137,12 @@ bool is_own_json(const fs::path& file) {
 bool is_own_table(const fs::path& file) {
   constexpr std::size_t head = 256;
   const std::string text = first_bytes(file, head);
-  constexpr std::array<std::string_view, 6> headers = {
-      "path,label,voxels,mm3",       "path,status,error,",           "path,stage,tile,cause",
-      "path,operator,product,file,", "date,version,host,processor,", "tile,column,row,x,y,width,height,cause"};
+  constexpr std::array<std::string_view, 6> headers = {labels_header,
+                                                       "path,status,error,",
+                                                       "path,stage,tile,cause",
+                                                       "path,operator,product,file,",
+                                                       "date,version,host,processor,",
+                                                       "tile,column,row,x,y,width,height,cause"};
   return std::ranges::any_of(headers, [&text](std::string_view header) { return text.starts_with(header); });
 }
 

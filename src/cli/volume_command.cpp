@@ -27,6 +27,7 @@
 #include "ledger/schema.hpp"
 #include "output/atomic_file.hpp"
 #include "output/text.hpp"
+#include "output/views.hpp"
 #include "volume/nifti_file.hpp"
 #include "volume/volume_networks.hpp"
 #include "volume/volume_run.hpp"
@@ -175,10 +176,10 @@ std::shared_ptr<const OwnWork> work_of_volumes() {
 
 void write_labels(const Config& config) {
   const fs::path folder = config.output.dir;
-  if (!config.operators.runs("volume") || config.volume.fusion == VolumeFusion::blend) return;
+  if (!writes_labels(config)) return;
   LedgerView view(folder / ledger_name, static_cast<std::size_t>(config.analysis.bins));
-  AtomicFile file(folder / "labels.csv");
-  file.write("path,label,voxels,mm3\r\n");
+  AtomicFile file(folder / labels_name);
+  file.write(std::string(labels_header) + "\r\n");
   const auto cell = [&](const std::string& text) {
     return csv_field(config.output.csv == CsvCells::plain ? text : spreadsheet_text(text));
   };

@@ -10,7 +10,6 @@
 #include <string_view>
 #include <system_error>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "ledger/artifact_files.hpp"
@@ -18,6 +17,7 @@
 #include "ledger/ledger.hpp"
 #include "ledger/owner.hpp"
 #include "ledger/schema.hpp"
+#include "output/views.hpp"
 
 namespace slidestream {
 
@@ -37,8 +37,8 @@ constexpr std::array side_suffixes = {"-wal", "-shm", "-journal", "-started"};
 
 fs::path beside_ledger(const char* suffix) { return std::string(ledger_name) + suffix; }
 
-/// What a run has begun; SQLite writes into an empty file first.
-bool has_ledger_at(const fs::path& file) {
+/// Whether something is there that isn't an empty file.
+bool has_something(const fs::path& file) {
   std::error_code code;
   const fs::file_status status = fs::symlink_status(file, code);
   return fs::exists(status) && !(fs::is_regular_file(status) && fs::file_size(file, code) == 0);
@@ -49,29 +49,38 @@ bool is_link_at(const fs::path& path) {
   return fs::is_symlink(fs::symlink_status(path, code));
 }
 
-/// The first table of results that lies in the folder; empty: none does.
-std::string first_result(const fs::path& folder) {
+bool begins_with(const fs::path& file, std::string_view header) {
   std::error_code code;
-  for (const std::string& name : run_tables()) {
-    if (is_link_at(folder / name) || fs::is_regular_file(folder / name, code)) return name;
-  }
-  return {};
+  if (is_link_at(file) || !fs::is_regular_file(file, code)) return false;
+  std::ifstream in(file, std::ios::binary);
+  std::string begin(header.size(), '\0');
+  return in.read(begin.data(), static_cast<std::streamsize>(begin.size())) && begin == header;
 }
 
 /// Whether a run's tables lie there, as one of them says by its first line.
 bool has_own_table(const fs::path& folder) {
-  constexpr std::array<std::pair<const char*, std::string_view>, 3> headers = {
-      {{"slides.csv", "path,status,error,"},
-       {"failures.csv", "path,stage,tile,cause"},
-       {"artifacts.csv", "path,operator,product,file,"}}};
-  for (const auto& [name, header] : headers) {
-    std::error_code code;
-    if (is_link_at(folder / name) || !fs::is_regular_file(folder / name, code)) continue;
-    std::ifstream in(folder / name, std::ios::binary);
-    std::string begin(header.size(), '\0');
-    if (in.read(begin.data(), static_cast<std::streamsize>(begin.size())) && begin == header) return true;
+  return begins_with(folder / "slides.csv", "path,status,error,") ||
+         begins_with(folder / "failures.csv", "path,stage,tile,cause") ||
+         begins_with(folder / "artifacts.csv", "path,operator,product,file,") ||
+         begins_with(folder / labels_name, labels_header);
+}
+
+/// The first file that lies in the folder of what a run would replace there; empty: none does. Beside a ledger SQLite's
+/// files are the ledger's, also where it is still empty.
+std::string first_result(const Config& config) {
+  const fs::path folder = config.output.dir;
+  std::error_code code;
+  std::vector<std::string> names = run_tables();
+  if (writes_labels(config)) names.emplace_back(labels_name);
+  for (const std::string& name : names) {
+    if (is_link_at(folder / name) || fs::is_regular_file(folder / name, code)) return name;
   }
-  return false;
+  if (fs::exists(fs::symlink_status(folder / ledger_name, code))) return {};
+  for (const char* suffix : side_suffixes) {
+    const fs::path name = beside_ledger(suffix);
+    if (has_something(folder / name)) return name.string();
+  }
+  return {};
 }
 
 /// In one file, so that one renaming moves it: a write-ahead log left behind would hold the last slides. Readers of the
@@ -156,7 +165,7 @@ void Ledger::check_folder(const Config& config) {
   std::error_code code;
   const bool is_there = fs::exists(file, code);
   if (is_there && (!fs::is_regular_file(file, code) || fs::file_size(file, code) > 0)) return;
-  const std::string found = first_result(folder);
+  const std::string found = first_result(config);
   if (found.empty()) return;
   throw ConfigError(folder.string() + ": has " + found + ", but " +
                     (is_there ? "its run.sqlite is empty" : "no run.sqlite") +
@@ -167,7 +176,7 @@ bool Ledger::has_results(const Config& config) {
   const fs::path folder = config.output.dir;
   std::error_code code;
   return fs::exists(fs::symlink_status(folder / ledger_name, code)) || is_moving_aside(folder) ||
-         !first_result(folder).empty();
+         !first_result(config).empty();
 }
 
 std::string Ledger::move_aside(const Config& config, const Options& options) {
@@ -179,7 +188,7 @@ std::string Ledger::move_aside(const Config& config, const Options& options) {
   std::unique_ptr<OwnedLedger> ledger = owned_ledger(file, options);
   MoveAside move(folder);
   std::error_code code;
-  const bool was_run = has_ledger_at(file) || has_own_table(folder) || move.is_continued();
+  const bool was_run = has_something(file) || has_own_table(folder) || move.is_continued();
   if (ledger) {
     for (const fs::path& each : ledger->files()) move.move(each);
   } else if (was_run && !move.has(ledger_name)) {
@@ -188,6 +197,8 @@ std::string Ledger::move_aside(const Config& config, const Options& options) {
   }
   move.move("maps");
   for (const std::string& name : run_tables()) move.move(name);
+  // Of slides, a table with this name isn't the run's.
+  if (writes_labels(config) || begins_with(folder / labels_name, labels_header)) move.move(labels_name);
   std::vector<fs::path> last;
   for (const char* suffix : side_suffixes) last.push_back(beside_ledger(suffix));
   last.emplace_back(ledger_name);

@@ -275,6 +275,10 @@ void write_views(const Config& config, const RunResult& run, SlideSource& slides
   if (!first_failure.empty()) throw OutputError(first_failure);
 }
 
+bool writes_labels(const Config& config) {
+  return config.operators.runs("volume") && config.volume.fusion != VolumeFusion::blend;
+}
+
 void write_results(const Config& config, const RunResult& result) {
   RunSlides slides(result);
   Corpus corpus(static_cast<std::size_t>(config.analysis.bins));

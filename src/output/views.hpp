@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -72,6 +73,13 @@ std::uint64_t bytes_of(const std::vector<Artifact>& artifacts);
 /// @throws OutputError  A file can't be written. The message names the first one and the cause.
 void write_views(const Config& config, const RunResult& run, SlideSource& slides, Corpus& corpus,
                  const std::function<void()>& before_each = {});
+
+/// The table of runs over volumes, and its first line.
+inline constexpr const char* labels_name = "labels.csv";
+inline constexpr std::string_view labels_header = "path,label,voxels,mm3";
+
+/// Whether a run with this configuration has such a table.
+bool writes_labels(const Config& config);
 
 /// The bytes of a slide's map, as `write_map` writes them. \throws OutputError where it is too large for its format.
 std::vector<std::byte> map_bytes(const Config& config, const SlideResult& slide);

@@ -135,6 +135,58 @@ TEST_CASE("tables of others are moved aside without the folders beside them") {
   CHECK(fs::exists(out / "images/slide-0.sobel.ome.tif"));
 }
 
+TEST_CASE("files of a ledger that isn't there are refused, and moved aside") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const fs::path out = config.output.dir;
+  int number = 0;
+  for (const std::string name : {"run.sqlite-wal", "run.sqlite-shm", "run.sqlite-journal", "run.sqlite-started"}) {
+    CAPTURE(name);
+    folder.write("out/" + name, std::string("mine"));
+    CHECK(contains(message_of<ConfigError>([&] { const Ledger ledger(config); }),
+                   out.string() + ": has " + name + ", but no run.sqlite; name another folder, or use --fresh"));
+    CHECK(text_of(out / name) == "mine");
+    const fs::path aside = out / ("earlier-" + std::to_string(++number));
+    CHECK(Ledger::move_aside(config, {}) == aside.string());
+    CHECK(text_of(aside / name) == "mine");
+    // An empty file has nothing to lose.
+    folder.write("out/" + name, std::string());
+    { const Ledger ledger(config); }
+    fs::remove(out / "run.sqlite");
+    fs::remove(out / name);
+  }
+  // What a kill leaves that came when the ledger was still empty.
+  folder.write("out/run.sqlite", std::string());
+  folder.write("out/run.sqlite-started", std::string("1-2-3\n"));
+  { const Ledger ledger(config); }
+}
+
+TEST_CASE("a table of labels is a run's over volumes alone") {
+  const TemporaryFolder folder;
+  Config config = ledger_config(folder / "out");
+  const fs::path labels = folder / "out/labels.csv";
+  std::ofstream(labels) << "slide,label\r\n";
+  CHECK_FALSE(Ledger::has_results(config));
+  { const Ledger ledger(config); }
+  CHECK(Ledger::move_aside(config, {}) == (folder / "out/earlier-1").string());
+  CHECK(fs::exists(labels));
+  config.operators.run = {"volume"};
+  CHECK(Ledger::has_results(config));
+  CHECK(contains(message_of<ConfigError>([&] { Ledger::check_folder(config); }),
+                 "has labels.csv, but no run.sqlite; name another folder, or use --fresh"));
+  config.volume.fusion = VolumeFusion::blend;
+  CHECK_FALSE(Ledger::has_results(config));
+  config.volume.fusion = VolumeFusion::vote;
+  CHECK(Ledger::move_aside(config, {}) == (folder / "out/earlier-2").string());
+  CHECK(text_of(folder / "out/earlier-2/labels.csv") == "slide,label\r\n");
+  // That of an earlier run moves with it, whatever comes next.
+  config = ledger_config(folder / "out");
+  { const Ledger ledger(config); }
+  std::ofstream(labels) << "path,label,voxels,mm3\r\n";
+  CHECK(Ledger::move_aside(config, {}) == (folder / "out/earlier-3").string());
+  CHECK_FALSE(fs::exists(labels));
+}
+
 TEST_CASE("a move that was interrupted is told, and the next one goes on with it") {
   const TemporaryFolder folder;
   const Config config = earlier_run(folder);

@@ -349,6 +349,24 @@ class Words(Volumes):
             self.assertEqual(done.returncode, 2, arguments)
         self.assertFalse((self.folder / "refused").exists())
 
+    def test_a_table_of_others_stays(self):
+        out = self.folder / "labelled"
+        out.mkdir()
+        (out / "labels.csv").write_text("slide,label\n")
+        arguments = (self.scans[0], "--networks", self.folder / "nets", "-o", out, *settings())
+        done = run(*arguments)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn(f"{out}: has labels.csv, but no run.sqlite; name another folder, or use --fresh", done.stderr)
+        self.assertEqual([file.name for file in out.iterdir()], ["labels.csv"])
+        self.assertEqual((out / "labels.csv").read_text(), "slide,label\n")
+        self.must(*arguments, "--fresh")
+        self.assertEqual((out / "earlier-1/labels.csv").read_text(), "slide,label\n")
+        # Its own is moved with the run, and written anew.
+        first = (out / "labels.csv").read_text()
+        self.assertTrue(first.startswith("path,label,voxels,mm3"))
+        self.must(*arguments, "--fresh")
+        self.assertEqual([(out / place).read_text() for place in ("earlier-2/labels.csv", "labels.csv")], [first, first])
+
     def test_a_dry_run_writes_nothing(self):
         out = self.folder / "dry"
         done = self.must(*self.scans, "--networks", self.folder / "nets", "-o", out, *settings(), "--dry-run")
