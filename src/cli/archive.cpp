@@ -11,6 +11,7 @@
 #include "cli/archive_start.hpp"
 #include "cli/metrics.hpp"
 #include "config/suggest.hpp"
+#include "ledger/artifact_files.hpp"
 #include "ledger/fingerprint.hpp"
 #include "ledger/identity.hpp"
 #include "ledger/ledger_view.hpp"
@@ -140,13 +141,6 @@ void Archive::tell_deadly_slides() const {
 /// Brings the folder of maps to what the ledger says.
 void Archive::place_maps() {
   if (map_files_.empty()) return;
-  const fs::path folder = fs::path(config_.output.dir) / "maps";
-  std::error_code code;
-  for (const std::size_t place : start_.todo) {
-    if (fs::is_regular_file(fs::symlink_status(folder / map_files_[place], code))) {
-      fs::remove(folder / map_files_[place], code);
-    }
-  }
   for (const std::size_t place : write_missing_maps(config_, *ledger_, map_files_)) {
     const std::string& path = manifest_[place].path;
     start_.damaged.push_back(ledger_->file().string() + ": damaged: the map of " + one_line(path) +
@@ -258,7 +252,11 @@ std::vector<SlideResult> Archive::keep_slides() noexcept {
     std::vector<Ledger::Ended> ended;
     ended.reserve(slides.size());
     for (const Ended& slide : slides) ended.push_back({slide.place, &slide.result});
-    ledger_->keep(ended);
+    remove_maps_of(slides);
+    for (const std::string& path : ledger_->keep(ended)) {
+      spdlog::warn("{}: files of its earlier result are in {}", path,
+                   (fs::path(config_.output.dir) / earlier_of_failed).string());
+    }
     for (const auto& [place, slide] : slides) {
       SlideResult& told = kept.emplace_back(slide);
       // The ledger has them; a long run mustn't.
@@ -277,6 +275,16 @@ std::vector<SlideResult> Archive::keep_slides() noexcept {
     fail(error.what());
   }
   return kept;
+}
+
+/// A map is written behind its row. One of before would pass for it where the process dies in between.
+void Archive::remove_maps_of(const std::vector<Ended>& slides) const {
+  for (const auto& [place, slide] : slides) {
+    if (!slide.done || map_files_.empty()) continue;
+    const fs::path file = fs::path(config_.output.dir) / map_path(map_files_[place]);
+    std::error_code code;
+    if (fs::is_regular_file(fs::symlink_status(file, code))) fs::remove(file, code);
+  }
 }
 
 void Archive::progressed(const Progress& progress) {

@@ -81,12 +81,17 @@ class Archive {
 
  private:
   using Clock = std::chrono::steady_clock;
+  struct Ended {
+    std::size_t place = 0;  ///< in the manifest
+    SlideResult result;
+  };
 
   void give_up_deadly_slides();
   std::int64_t deaths_of(std::size_t place) const;
   bool is_suspect(std::size_t place) const;
   void tell_deadly_slides() const;
   void place_maps();
+  void remove_maps_of(const std::vector<Ended>& slides) const;
   bool is_unnamed(const std::string& path) const;
   bool network_is_as_it_was() noexcept;
   void check_failures();
@@ -105,11 +110,7 @@ class Archive {
   std::unordered_map<std::string, std::size_t> places_;   ///< in the manifest, by path, of what is to be done
   std::unordered_map<std::string, std::uint64_t> bytes_;  ///< by path, of what is to be done
   std::vector<SlideResult> given_up_;                     ///< slides that failed before anything was started
-  struct Ended {
-    std::size_t place = 0;  ///< in the manifest
-    SlideResult result;
-  };
-  std::vector<Ended> ended_slides_;  ///< that aren't kept yet; the thread's that slides end on
+  std::vector<Ended> ended_slides_;                       ///< that aren't kept yet; the thread's that slides end on
   RunControl* control_ = nullptr;
   Clock::time_point began_ = Clock::now();
   Corpus corpus_;

@@ -42,6 +42,20 @@ bool lies_in(const fs::path& home, const fs::path& file) {
   return !code && std::ranges::mismatch(home, parent).in1 == home.end();
 }
 
+/// Whether a file, relative to the folder, lies with another run's ledger: a run that joined others lists their files.
+bool is_of_another_run(const fs::path& folder, const fs::path& file) {
+  std::error_code code;
+  for (fs::path at = file.parent_path(); !at.empty(); at = at.parent_path()) {
+    if (fs::exists(folder / at / ledger_name, code)) return true;
+  }
+  return false;
+}
+
+/// Whether a run may move or remove a file that its ledger names.
+bool is_own_file(const fs::path& home, const fs::path& folder, const std::string& file) {
+  return is_inside(file) && lies_in(home, folder / file) && !is_of_another_run(folder, file);
+}
+
 bool is_file_or_folder(const fs::path& path) {
   std::error_code code;
   const fs::file_status status = fs::symlink_status(path, code);
@@ -69,17 +83,26 @@ void remove_artifacts(const fs::path& folder, const std::vector<Artifact>& artif
   }
 }
 
-void remove_former_artifacts(const fs::path& folder, std::vector<Artifact> former,
-                             const std::vector<Artifact>& current) noexcept {
-  std::error_code code;
-  const fs::path home = fs::canonical(folder, code);
-  if (code) return;
-  std::erase_if(former, [&](const Artifact& artifact) {
-    if (std::ranges::find(current, artifact.file, &Artifact::file) != current.end()) return true;
-    // A link is somebody's who moved the file away.
-    return fs::is_symlink(fs::symlink_status(folder / artifact.file, code)) || !lies_in(home, folder / artifact.file);
-  });
-  remove_artifacts(folder, former);
+bool set_aside(const fs::path& folder, const std::vector<std::string>& files) noexcept {
+  bool moved = false;
+  try {
+    std::error_code code;
+    const fs::path home = fs::canonical(folder, code);
+    if (code) return false;
+    for (const std::string& file : files) {
+      const fs::path from = folder / file;
+      const fs::path to = folder / earlier_of_failed / file;
+      // A link is somebody's who moved the file away.
+      if (!is_own_file(home, folder, file) || !is_file_or_folder(from)) continue;
+      fs::create_directories(to.parent_path(), code);
+      if (!code) fs::remove_all(to, code);
+      if (!code) fs::rename(from, to, code);
+      moved = moved || !code;
+    }
+  } catch (const std::exception&) {
+    // They stay where they are.
+  }
+  return moved;
 }
 
 std::vector<fs::path> files_of_slides(Database& database, const fs::path& folder) {
@@ -92,7 +115,7 @@ std::vector<fs::path> files_of_slides(Database& database, const fs::path& folder
   Statement files(database, "SELECT file FROM artifacts");
   while (files.step()) {
     const std::string file = files.text(0);
-    if (is_inside(file) && lies_in(home, folder / file) && is_file_or_folder(folder / file)) found.emplace_back(file);
+    if (is_own_file(home, folder, file) && is_file_or_folder(folder / file)) found.emplace_back(file);
   }
   std::unordered_set<std::string> names;
   Statement select(database, "SELECT image_name FROM slides WHERE image_name IS NOT NULL");

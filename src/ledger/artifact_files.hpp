@@ -21,15 +21,20 @@ std::string first_unmade(const std::filesystem::path& folder, const std::vector<
 /// Removes the files that lie in the folder.
 void remove_artifacts(const std::filesystem::path& folder, const std::vector<Artifact>& artifacts) noexcept;
 
-/// Removes those that a ledger listed and lists no more, as far as they lie in its folder: no link leads out of it.
-void remove_former_artifacts(const std::filesystem::path& folder, std::vector<Artifact> former,
-                             const std::vector<Artifact>& current) noexcept;
+/// The folder for files of a slide that failed when it was done again.
+inline constexpr const char* earlier_of_failed = "earlier-failed";
+
+/// Moves files that a ledger listed and lists no more into `earlier_of_failed`, under the same names and in place of
+/// what has them there: those that lie in its folder (no link leads out of it) and with no other ledger. What can't be
+/// moved stays. \return whether one moved
+bool set_aside(const std::filesystem::path& folder, const std::vector<std::string>& files) noexcept;
 
 /// Folders of a run with files of slides.
 inline constexpr std::array slide_folders = {"images", "features", "coords"};
 
-/// The artifacts that a ledger lists, as far as they lie in its folder (no link leads out of it), unfinished files of
-/// its slides' names, and those of `slide_folders` that are links. All relative to the folder. \throws OutputError;
+/// The artifacts that a ledger lists, as far as they lie in its folder (no link leads out of it) and with no other
+/// ledger, unfinished files of its slides' names, and those of `slide_folders` that are links. All relative to the
+/// folder. \throws OutputError;
 /// UnreadableError where the list is damaged.
 std::vector<std::filesystem::path> files_of_slides(Database& database, const std::filesystem::path& folder);
 

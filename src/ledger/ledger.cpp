@@ -15,6 +15,7 @@
 #include "ledger/aside.hpp"
 #include "ledger/attachments.hpp"
 #include "ledger/fingerprint.hpp"
+#include "ledger/map_files.hpp"
 #include "ledger/owner.hpp"
 #include "ledger/schema.hpp"
 #include "ledger/slide_row.hpp"
@@ -223,8 +224,9 @@ void Ledger::keep_row(const Ended& ended) {
   seal_row(database_, entry.id);
 }
 
-void Ledger::keep(std::span<const Ended> slides) {
-  if (slides.empty()) return;
+std::vector<std::string> Ledger::keep(std::span<const Ended> slides) {
+  std::vector<std::string> moved;
+  if (slides.empty()) return moved;
   change([&] {
     // From here on the folder has something of its own.
     database_.execute("DELETE FROM meta WHERE name = 'joined'");
@@ -232,9 +234,15 @@ void Ledger::keep(std::span<const Ended> slides) {
   });
   // Files of what the slide or its outlines were would be taken for those of what they are.
   for (const Ended& ended : slides) {
-    remove_former_artifacts(file().parent_path(), std::exchange(slides_.at(ended.slide).former, {}),
-                            ended.result->artifacts);
+    const SlideResult& result = *ended.result;
+    std::vector<std::string> former = std::exchange(slides_.at(ended.slide).former, {});
+    std::erase_if(former, [&result](const std::string& name) {
+      const bool is_made = std::ranges::find(result.artifacts, name, &Artifact::file) != result.artifacts.end();
+      return is_made || (result.done && name == map_path(result.map_file));
+    });
+    if (set_aside(file().parent_path(), former)) moved.push_back(result.path);
   }
+  return moved;
 }
 
 void Ledger::ended(std::size_t slide, SlideResult& result) {

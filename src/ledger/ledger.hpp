@@ -139,8 +139,9 @@ class Ledger {
     std::size_t slide = 0;
     const SlideResult* result = nullptr;
   };
-  /// Keeps slides that ended and were looked at, in one transaction.
-  void keep(std::span<const Ended> slides);
+  /// Keeps slides that ended and were looked at, in one transaction. Files that they had, and have no more, are moved
+  /// into `earlier_of_failed`. Returns the paths of slides whose files were.
+  std::vector<std::string> keep(std::span<const Ended> slides);
   /// Looks at one and keeps it.
   void ended(std::size_t slide, SlideResult& result);
   /// Notes the name of a map's file that was written again.
@@ -174,11 +175,10 @@ class Ledger {
   struct Slide {
     std::int64_t id = 0;
     std::string path;
-    SlideIdentity identity;   ///< when it was started
-    bool known = false;       ///< the file could be looked at then
-    bool incomplete = false;  ///< at the beginning: done before, and one of its operators failed
-    std::vector<Artifact>
-        former;  ///< at the beginning: of a slide that is done again, as the ledger's digests have them
+    SlideIdentity identity;           ///< when it was started
+    bool known = false;               ///< the file could be looked at then
+    bool incomplete = false;          ///< at the beginning: done before, and one of its operators failed
+    std::vector<std::string> former;  ///< at the beginning: files of a slide that is done again, in the folder
   };
 
   void check_settings(const Config& config, const Options& options);

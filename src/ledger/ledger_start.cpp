@@ -9,6 +9,7 @@
 #include "ledger/artifact_files.hpp"
 #include "ledger/image_names.hpp"
 #include "ledger/ledger.hpp"
+#include "ledger/map_files.hpp"
 #include "ledger/slide_row.hpp"
 #include "sink/content_hash.hpp"
 
@@ -84,7 +85,8 @@ std::string Ledger::enter(EntryStatements& with, std::size_t place, const Manife
       SlideResult result = with.rows.read(with.select);
       unmade = first_unmade(database_.file().parent_path(), result.artifacts);
       slide.incomplete = result.done && !result.complete();
-      slide.former = std::move(result.artifacts);
+      for (Artifact& artifact : result.artifacts) slide.former.push_back(std::move(artifact.file));
+      if (!result.map_file.empty()) slide.former.push_back(map_path(result.map_file));
     }
   } catch (const OutputError& error) {
     readable = false;
@@ -102,7 +104,7 @@ std::string Ledger::enter(EntryStatements& with, std::size_t place, const Manife
     state = "pending";
     start.unmade.push_back(entry.path + ": " + unmade);
   }
-  if (state == "done") slide.former.clear();
+  if (state == "done" && !slide.incomplete) slide.former.clear();
   if (entry.mine && state == "done" && !now) start.vanished.push_back(entry.path);
   with.place.bind_blob(1, std::string_view(entry.path)).bind(2, static_cast<std::int64_t>(place));
   with.place.bind(3, std::int64_t{entry.mine}).bind(4, std::string_view(state)).bind(5, slide.id).run();

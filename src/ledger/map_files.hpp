@@ -11,6 +11,9 @@
 
 namespace slidestream {
 
+/// Where a map's file lies in the folder of results.
+inline std::string map_path(const std::string& file) { return "maps/" + file; }
+
 /// The names of maps' files by place in the manifest, with suffix; empty without maps. They begin as those of the
 /// slides' images. Where slides of joined folders share such a name, all but the first have digits.
 std::vector<std::string> map_files(const Config& config, Ledger& ledger, const std::vector<ManifestEntry>& manifest);

@@ -175,6 +175,36 @@ class Links(BatchCase):
         self.assertFalse(file.is_symlink())
 
 
+class Earlier(BatchCase):
+    """What a slide had, once it fails."""
+
+    def test_files_of_before_move_with_a_line(self):
+        for kind in "ome-tiff", "ome-zarr":
+            with self.subTest(kind):
+                slides, out = self.folder_of("a.svs", "b.svs"), self.folder / kind
+                command = [slides, "--out", out, "--operators", "identity,spectrum", "-s", f"image.format={kind}", "--maps", "npy"]
+                self.assertDone(run(*command))
+                before = results(out)
+                of_b = {name: content for name, content in before.items() if name.startswith(("images/b.", "maps/b."))}
+                self.assertGreater(len(of_b), 1)
+                good = (slides / "b.svs").read_bytes()
+                for attempt in range(2):
+                    (slides / "b.svs").write_bytes(good[:3000 + attempt])
+                    result = run(*command)
+                    self.assertEqual(result.returncode, 1, result.stderr)
+                    self.assertIn(f"{slides}/b.svs: files of its earlier result are in {out}/earlier-failed\n", result.stderr)
+                    self.assertEqual([row["status"] for row in self.rows(out)], ["done", "failed"])
+                    self.assertEqual(results(out / "earlier-failed"), of_b)
+                    now = results(out)
+                    self.assertEqual(set(before) - set(now), set(of_b))
+                    self.assertNotIn("earlier result", run(*command).stderr)
+                    # Mended, it has them again.
+                    (slides / "b.svs").write_bytes(good)
+                    self.assertDone(run(*command))
+                    self.assertEqual(results(out), before)
+                    self.assertEqual(results(out / "earlier-failed"), of_b)
+
+
 class Fresh(BatchCase):
     """--fresh after the ledger was damaged, or is gone."""
 

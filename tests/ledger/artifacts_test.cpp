@@ -6,6 +6,7 @@
 #include <fstream>
 #include <limits>
 
+#include "ledger/artifact_files.hpp"
 #include "ledger/attachments.hpp"
 #include "ledger/fingerprint.hpp"
 #include "ledger/merge.hpp"
@@ -67,35 +68,55 @@ TEST_CASE("attachments come back exactly and in order") {
   }
 }
 
-TEST_CASE("files that a slide had, and has no more, are removed, but none outside of the folder") {
+TEST_CASE("files that a slide had, and has no more, are moved, but none outside of the folder") {
   const TemporaryFolder folder;
   const fs::path out = folder / "out";
   const auto manifest = make_files(folder, 1);
   // Each start does the slide again, as its file is another one.
-  const auto done_again = [&](const SlideResult& result) {
+  const auto done_again = [&](SlideResult result) {
     std::ofstream(manifest[0].path, std::ios::app) << "more";
     Ledger ledger(ledger_config(out));
     ledger.begin(manifest, false);
-    keep(ledger, 0, result);
+    ledger.started(0);
+    if (result.done) make_artifacts(out, result);
+    ledger.check_unchanged(0, result);
+    const Ledger::Ended one = {0, &result};
+    return ledger.keep({&one, 1}).size();
   };
-  const SlideResult slide = attached_result_of(manifest[0].path, 1);
+  SlideResult slide = attached_result_of(manifest[0].path, 1);
+  fs::create_directories(out / "maps");
+  folder.write("out/maps/map.npy", std::string("map"));
   SlideResult other = slide;
   other.artifacts.pop_back();
   const fs::path kept = out / slide.artifacts.front().file;
   const fs::path gone = out / slide.artifacts.back().file;
-  done_again(slide);
+  const fs::path aside = out / earlier_of_failed;
+  CHECK(done_again(slide) == 0);
   REQUIRE(fs::exists(gone));
-  done_again(other);
+  CHECK(done_again(other) == 1);
   CHECK(fs::exists(kept));
   CHECK_FALSE(fs::exists(gone));
+  CHECK(fs::exists(aside / slide.artifacts.back().file));
+  CHECK(fs::exists(out / "maps/map.npy"));
+
+  // One that fails has none, and what it had takes the place of what another failure left.
+  fs::create_directories(aside / slide.artifacts.front().file / "below");
+  SlideResult fails = other;
+  fails.fail({"write", {}, "gone"});
+  fails.artifacts.clear();
+  fails.map_file.clear();
+  CHECK(done_again(fails) == 1);
+  CHECK_FALSE(fs::exists(kept));
+  CHECK(fs::is_regular_file(aside / slide.artifacts.front().file));
+  CHECK(text_of(aside / "maps/map.npy") == "map");
+  CHECK(done_again(fails) == 0);
+  CHECK(done_again(other) == 0);
 
   // A link that leads out of the folder is none of the run's.
   const fs::path elsewhere = folder / "elsewhere";
   fs::rename(kept.parent_path(), elsewhere);
   fs::create_directory_symlink(elsewhere, kept.parent_path());
-  SlideResult failed = other;
-  failed.fail({"write", {}, "gone"});
-  done_again(failed);
+  CHECK(done_again(fails) == 0);
   CHECK(fs::exists(elsewhere / kept.filename()));
 }
 
@@ -305,6 +326,32 @@ TEST_CASE("joined results name files where they lie") {
   CHECK(ledger.begin(manifest, false).unmade.size() == 1);
   CHECK(read_status(out).artifacts == 2);
   CHECK(read_status(parts[1]).artifact_bytes == 1001);
+}
+
+TEST_CASE("files of a run that was joined stay with its ledger, whatever becomes of the joined one") {
+  const TemporaryFolder folder;
+  const auto manifest = make_files(folder, 1);
+  const fs::path out = folder / "out";
+  const fs::path part = out / "part";
+  {
+    Ledger ledger(ledger_config(part));
+    ledger.begin(manifest, false);
+    CHECK(ledger.image_name(0) == "slide-0");
+    keep(ledger, 0, attached_result_of(manifest[0].path, 0));
+  }
+  CHECK(merge_ledgers({part.string()}, out.string()).not_written.empty());
+  const fs::path image = part / "images/slide-0.sobel.ome.tif";
+  SUBCASE("it is moved aside") { CHECK(Ledger::move_aside(ledger_config(out), {}) == (out / "earlier-1").string()); }
+  SUBCASE("the slide fails in it") {
+    std::ofstream(manifest[0].path, std::ios::app) << "more";
+    Ledger ledger(ledger_config(out));
+    CHECK(ledger.begin(manifest, false).todo.size() == 1);
+    SlideResult failed = failure_of(manifest[0].path, {"source", {}, "gone"});
+    ledger.started(0);
+    const Ledger::Ended one = {0, &failed};
+    ledger.keep({&one, 1});
+  }
+  CHECK(fs::exists(image));
 }
 
 TEST_CASE("operators that run and their settings decide, and those of images where there are any") {
