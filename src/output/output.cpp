@@ -8,6 +8,7 @@
 #include "config/read_file.hpp"
 #include "output/atomic_file.hpp"
 #include "output/corpus_json.hpp"
+#include "output/folders.hpp"
 #include "output/map_file.hpp"
 #include "output/npy.hpp"
 #include "output/slides_csv.hpp"
@@ -27,14 +28,6 @@ constexpr const char* histograms_name = "histograms.npy";
 
 [[noreturn]] void fail(const fs::path& path, const std::error_code& code) {
   throw OutputError(path.string() + ": " + code.message());
-}
-
-void make_folder(const fs::path& folder) {
-  std::error_code code;
-  fs::create_directories(folder, code);
-  if (code) fail(folder, code);
-  // create_directories says nothing about a file that is in the way at the end.
-  if (!fs::is_directory(folder, code)) fail(folder, code ? code : std::make_error_code(std::errc::not_a_directory));
 }
 
 void write_histograms(AtomicFile& file, const Config& config, const Corpus& corpus, SlideSource& slides) {

@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "config/csv.hpp"
+#include "output/folders.hpp"
 #include "output/text.hpp"
 #include "sweep/grid.hpp"
 
@@ -120,9 +121,7 @@ SweepRow row_of(const std::map<std::string, std::string>& fields) {
 }  // namespace
 
 SweepFile::SweepFile(const std::filesystem::path& folder) : path_(folder / "sweep.csv") {
-  std::error_code code;
-  std::filesystem::create_directories(folder, code);
-  if (code) throw OutputError(folder.string() + ": " + code.message());
+  make_folder(folder);
   descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
   if (descriptor_ < 0) fail(errno);
   try {

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "networks/network_shapes.hpp"
+#include "output/folders.hpp"
 #include "output/names.hpp"
 #include "runtime/handoff.hpp"
 #include "runtime/stage_meter.hpp"
@@ -368,8 +369,7 @@ class Graph final : public VolumeGraph {
   }
 
   void write_file(VolumeWork& work, runtime::StageMeter::Busy& busy) {
-    std::error_code code;
-    fs::create_directories(work.made_at.parent_path(), code);
+    make_folder(work.made_at.parent_path());
     const bool labels = networks_.sample() != ScalarType::float32;
     write_nifti(work.made_at, work.header, networks_.sample(), labels, work.made);
     const auto content = path_content(work.made_at);

@@ -164,6 +164,15 @@ class Links(BatchCase):
         self.assertFalse(image.is_symlink())
         self.assertEqual(moved.stat().st_size, 1000)
 
+    def test_a_folder_that_is_a_link(self):
+        slides = self.folder_of("a.svs")
+        self.out.symlink_to("large disk")
+        self.assertOneLine(run(slides, "--out", self.out), 2, f"{self.out}: is a link to large disk, where nothing is")
+        self.assertFalse((self.folder / "large disk").exists())
+        (self.folder / "large disk").mkdir()
+        self.assertDone(run(slides, "--out", self.out))
+        self.assertTrue((self.folder / "large disk/slides.csv").exists())
+
     def test_maps(self):
         slides = self.folder_of("a.svs")
         file = self.out / "maps/a.npy"

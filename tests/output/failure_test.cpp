@@ -65,6 +65,23 @@ TEST_CASE("an output folder that can't be is named with the reason") {
   CHECK(output_error([&] { prepare_output(config_in("/proc/slidestream")); }).starts_with("/proc/slidestream: "));
 }
 
+TEST_CASE("a link to nowhere on the way to an output folder is named") {
+  const test::TemporaryFolder folder;
+  const fs::path link = folder / "link";
+  fs::create_symlink("elsewhere", link);
+  const std::string expected = link.string() + ": is a link to elsewhere, where nothing is";
+  for (const char* below : {"", "/below", "/below/it"}) {
+    CHECK(output_error([&] { prepare_output(config_in(link.string() + below)); }) == expected);
+  }
+  CHECK_FALSE(fs::exists(folder / "elsewhere"));
+  fs::create_directory(folder / "elsewhere");
+  CHECK(output_error([&] { prepare_output(config_in(link.string() + "/below")); }).empty());
+  CHECK(fs::is_directory(folder / "elsewhere/below"));
+  fs::create_symlink("loop", folder / "loop");
+  CHECK(output_error([&] { prepare_output(config_in(folder / "loop")); }) ==
+        (folder / "loop").string() + ": is a link to loop, where nothing is");
+}
+
 TEST_CASE("what stands in the way of a result is found before a run") {
   const test::TemporaryFolder folder;
   fs::create_directories(folder / "out/slides.csv");

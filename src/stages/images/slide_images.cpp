@@ -12,6 +12,7 @@
 
 #include "config/csv.hpp"
 #include "operators/common/tile_grid.hpp"
+#include "output/folders.hpp"
 #include "sink/file_digest.hpp"
 #include "sink/image_formats.hpp"
 #include "sink/partial_file.hpp"
@@ -42,7 +43,7 @@ class Places {
       : slide_(slide.path), names_(names), folder_(config.output.dir) {}
 
   Place of(const std::string& suffix, const std::string& folder = images_folder) const {
-    make_folder(folder);
+    if (!names_.place) make_folder(folder_ / folder);
     const std::string name = names_.name + suffix;
     Place place = {folder_ / folder / name, folder + "/" + name};
     if (names_.place) {
@@ -72,13 +73,6 @@ class Places {
 
  private:
   static constexpr const char* images_folder = "images";
-
-  void make_folder(const std::string& folder) const {
-    if (names_.place) return;
-    std::error_code error;
-    std::filesystem::create_directories(folder_ / folder, error);
-    if (error) throw OutputError((folder_ / folder).string() + ": " + error.message());
-  }
 
   /// Names are longer while files are written: NAME.partial.ome.zarr.earlier, NAME.partial_files.earlier for NAME.dzi,
   /// and beside NAME.ome.tif NAME.partial.progress.json.
