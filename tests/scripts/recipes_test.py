@@ -64,6 +64,11 @@ class Scripts(Case):
             script = re.sub(r"(?<!\\)\$\{parts.*?\.join\(' '\)\}", "a b", script)
             self.assertStatuses(re.sub(r"(?<!\\)\$\{[^}]*\}", "x", script).replace("\\$", "$"))
 
+    def test_the_number_of_shards_is_made_a_number_before_the_range_is(self):
+        # Groovy's `as` binds less than its range: `1..a as int` makes a number of the whole range, which fails.
+        casts = re.findall(r"\.\.\s*(\(?)params\.shards as int(\)?)", block("nextflow"))
+        self.assertEqual(casts, [("(", ")")])
+
     def test_snakemake(self):
         found = scripts(block("snakemake"))
         self.assertEqual(len(found), 2)
