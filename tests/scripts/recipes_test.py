@@ -5,6 +5,7 @@ import csv
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import stat
 import subprocess
@@ -73,7 +74,46 @@ class Scripts(Case):
         found = scripts(block("snakemake"))
         self.assertEqual(len(found), 2)
         for script in found:
-            self.assertStatuses(re.sub(r"\{[A-Za-z.]+\}", "x", script))
+            self.assertStatuses(re.sub(r"\{[A-Za-z.:]+\}", "x", script))
+
+    def assertAsked(self, script, words):
+        """What the program is asked to do, word by word."""
+        asked = self.folder / "asked"
+        self.program(f'printf "%s\\n" "$@" >{shlex.quote(str(asked))}\n')
+        subprocess.run(["bash", "-euo", "pipefail", "-c", script], env=self.environment, check=True)
+        self.assertEqual(asked.read_text().splitlines(), words)
+
+    def test_paths_have_spaces(self):
+        out = self.folder / "the results"
+        for number in 1, 2:
+            (out / f"part-{number}").mkdir(parents=True)
+        values = {"SLIDES": "/the slides/a.list", "OUT": str(out), "SHARDS": "2", "wildcards.number": "2",
+                  "params.slides": "/the slides/a.list", "params.out": str(out), "params.shards": "2", "number": "2"}
+
+        def in_snakemake(match):
+            name, _, quoted = match[1].partition(":")
+            return shlex.quote(values[name]) if quoted == "q" else values[name]
+
+        def in_nextflow(script):
+            script = re.sub(r"\$\{parts\.collect \{ \"'\$\{it\}'\" \}\.join\(' '\)\}",
+                            lambda _: " ".join(f"'{out}/part-{number}'" for number in (1, 2)), script)
+            return re.sub(r"(?<!\\)\$\{([^}]*)\}", lambda match: values[match[1]], script).replace("\\$", "$")
+
+        made = [re.sub(r"\{([A-Za-z.:]+)\}", in_snakemake, script) for script in scripts(block("snakemake"))]
+        made += [in_nextflow(script) for script in scripts(block("nextflow"))]
+        self.assertEqual(len(made), 4)
+        for script in made:
+            with self.subTest(script):
+                self.assertAsked(script, ["merge", f"{out}/part-1", f"{out}/part-2", "--out", str(out)]
+                                 if " merge " in script else
+                                 ["/the slides/a.list", "--shard", "2/2", "--out", f"{out}/part-2"])
+
+    def test_the_list_is_an_input(self):
+        self.assertIn("rule shard:\n    input: SLIDES\n", block("snakemake"))
+        for process in "shard", "merge":
+            inputs = re.search(rf"process {process} \{{.*?  input:\n(.*?)\n  (?:output|script):", block("nextflow"), re.S)[1]
+            self.assertRegex(inputs, r"(?m)^    path list\b")
+            self.assertRegex(block("nextflow"), rf"(?m)^  {process}\(.*, list\)$")
 
 
 class Snakemake(Case):
@@ -82,18 +122,20 @@ class Snakemake(Case):
             print("SKIPPED: no snakemake")
             self.skipTest("no snakemake")
         super().setUp()
-        slides = []
-        for number in range(5):
-            slide = self.folder / f"{number}.svs"
-            subprocess.run([PIPELINE, "synth", "--out", slide, "--size", "256x256", "--seed", str(number)], check=True,
-                           stdout=subprocess.DEVNULL)
-            slides.append(str(slide))
+        slides = [self.slide(number) for number in range(5)]
         (self.folder / "4.svs").write_bytes(b"no slide")
-        (self.folder / "cohort.list").write_text("\n".join(slides) + "\n")
-        self.out = self.folder / "results"
-        recipe = block("snakemake").replace("/data/cohort.list", str(self.folder / "cohort.list"))
+        self.list = self.folder / "the cohort.list"
+        self.list.write_text("\n".join(slides) + "\n")
+        self.out = self.folder / "the results"
+        recipe = block("snakemake").replace("/data/cohort.list", str(self.list))
         recipe = recipe.replace("/data/results", str(self.out)).replace("SHARDS = 16", "SHARDS = 3")
         (self.folder / "Snakefile").write_text(recipe)
+
+    def slide(self, number):
+        slide = self.folder / f"{number}.svs"
+        subprocess.run([PIPELINE, "synth", "--out", slide, "--size", "256x256", "--seed", str(number)], check=True,
+                       stdout=subprocess.DEVNULL)
+        return str(slide)
 
     def snakemake(self):
         return subprocess.run([SNAKEMAKE, "--cores", "1", "--nocolor", "--snakefile", self.folder / "Snakefile"], cwd=self.folder,
@@ -108,6 +150,15 @@ class Snakemake(Case):
         result = self.snakemake()
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(self.rows(), ["done"] * 4 + ["failed"])
+
+    def test_a_list_that_has_grown_is_done_again(self):
+        self.program(f'exec {PIPELINE} "$@"\n')
+        self.assertEqual(self.snakemake().returncode, 0)
+        with open(self.list, "a", encoding="utf-8") as file:
+            file.write(self.slide(5) + "\n")
+        result = self.snakemake()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(self.rows(), ["done"] * 4 + ["failed", "done"])
 
     def test_a_run_that_ended_early_is_tried_again_and_never_taken_for_done(self):
         count = self.folder / "count"
