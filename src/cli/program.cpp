@@ -82,6 +82,21 @@ std::string footer() {
          "  pipeline synth --out demo.svs && pipeline demo.svs   no slide at hand";
 }
 
+/// Of `--name=`, as an empty variable makes it, CLI11 takes the next word for the value; of `-n=value` the sign, too.
+/// \throws ConfigError
+void check_values(std::span<const char* const> words) {
+  for (const std::string_view word : words) {
+    if (word == "--") return;
+    const std::size_t sign = word.find('=');
+    const std::string name = one_line(word.substr(0, sign));
+    if (word.starts_with("--") && sign > 2 && sign + 1 == word.size()) throw ConfigError(name + ": can't be empty");
+    if (sign == 2 && std::isalpha(static_cast<unsigned char>(word[1])) != 0 && word.front() == '-') {
+      throw ConfigError("'" + one_line(word) + "' has a = behind a short option; expected '" + name + " " +
+                        one_line(word.substr(sign + 1)) + "'");
+    }
+  }
+}
+
 /// The command line: options, what they were set to, and what is to be done.
 class Program {
  public:
@@ -128,6 +143,7 @@ class Program {
                 << "  pipeline --help                   everything else\n";
       return exit_usage;
     }
+    check_values(std::span<const char* const>(argv, static_cast<std::size_t>(argc)).subspan(1));
     try {
       app_.parse(argc, argv);
     } catch (const CLI::Success&) {

@@ -144,6 +144,22 @@ class Usage(Case):
                 self.assertFalse((self.folder / "slidestream-out").exists())
                 self.assertFalse((self.folder / "x.svs").exists())
 
+    def test_a_value_that_is_empty_takes_no_other_word(self):
+        small = self.slide()
+        for arguments, name in (
+                ([small, "--out=", "-q"], "--out"),
+                (["--config=", small], "--config"),
+                ([small, "--maps=", "npy"], "--maps"),
+                (["synth", "--out=", "--size=1024x768"], "--out"),
+                (["merge", "a", "b", "--out=", "--quiet"], "--out")):
+            with self.subTest(arguments=arguments):
+                self.assertOneLine(run(*arguments, cwd=self.folder), 2, f"error: {name}: can't be empty")
+                self.assertEqual(list(self.folder.iterdir()), [])
+        self.assertOneLine(run(small, "-o=results", cwd=self.folder), 2, "expected '-o results'")
+        self.assertEqual(list(self.folder.iterdir()), [])
+        self.assertEqual(run("--quiet", "--out=a=", small, cwd=self.folder).returncode, 0)
+        self.assertTrue((self.folder / "a=" / "slides.csv").is_file())
+
     def test_inputs_that_are_not_there(self):
         small = self.slide()
         for inputs in ["typo.svs"], ["typo"], ["typo.svs", "folder/"]:
