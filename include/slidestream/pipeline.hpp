@@ -50,8 +50,8 @@ struct Progress {
 /// and `run_pipeline` throws them.
 class RunControl {
  public:
-  /// Asks the run to stop. Slides whose last strip is already in flight are finished, unless a network has work left
-  /// for them. Other slides are abandoned and have no result. May be called in a signal handler.
+  /// Asks the run to stop. Slides whose last strip is already in flight are finished if that takes less than 5 s and no
+  /// network has work left for them. Other slides are abandoned and have no result. May be called in a signal handler.
   void request_stop() noexcept { stop_.store(true, std::memory_order_relaxed); }
   /// Whether a stop was requested, by the caller or by an error of the run.
   bool stop_requested() const noexcept { return stop_.load(std::memory_order_relaxed); }

@@ -278,8 +278,8 @@ def run(
     stopped, and what comes back has the slides of earlier runs, too. Without it nothing is written, and only operators
     that make no files can run.
 
-    Ctrl-C (and what ``on_progress`` raises) stops the run: slides whose last strip is in flight are finished, what is done is
-    written, and the exception goes on.
+    Ctrl-C (and what ``on_progress`` raises) stops the run: slides whose last strip is in flight are finished if that takes
+    less than 5 s, what is done is written, and the exception goes on.
 
     Messages go to the logger ``slidestream`` of Python's ``logging``.
 

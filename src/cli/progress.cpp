@@ -172,7 +172,9 @@ Share ProgressDisplay::update(const Progress& progress) {
   const bool stopping = SignalScope::received() != 0;
   if (stopping && !told_of_signal_) {
     told_of_signal_ = true;
-    spdlog::warn("stopping: slides that are done are kept, those under way are left; a second signal stops at once");
+    spdlog::warn(
+        "stopping: slides that are done are kept, and others are left unless they are about to end; a second signal "
+        "stops at once");
   }
   if (quiet_) return share;
   if (style_.terminal) {

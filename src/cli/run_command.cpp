@@ -215,9 +215,12 @@ int conclude(const Config& config, RunResult& result, const std::vector<std::str
   if (stopped) spdlog::error("{}: {} slides failed, {} are left", archive.stopped(), corpus.failed, left);
   if (options.embedded != nullptr && stopped) options.embedded->stopped = archive.stopped();
   if (const int signal = signal_of(options.embedded); signal != 0) {
-    spdlog::warn("interrupted: {} of {} slides done, {} failed; the same command does the rest", corpus.done,
-                 archive.start().mine, corpus.failed);
-    return 128 + signal;
+    if (left > 0) {
+      spdlog::warn("interrupted: {} of {} slides done, {} failed; the same command does the rest", corpus.done,
+                   archive.start().mine, corpus.failed);
+      return 128 + signal;
+    }
+    spdlog::warn("nothing is left: {} of {} slides done, {} failed", corpus.done, archive.start().mine, corpus.failed);
   }
   if (!complete || stopped) return exit_ended_early;
   return corpus.failed + corpus.incomplete == 0 ? exit_done : exit_some_failed;

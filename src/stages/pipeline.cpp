@@ -299,6 +299,7 @@ RunResult run_pipeline_with_faults(const Config& config, const std::vector<std::
   context.slides = slides.size();
   context.fault = faults.fault;
   context.fault_data = faults.data;
+  context.time_to_end = faults.time_to_end.value_or(context.time_to_end);
   context.on_message = control.on_message;
   context.on_warning = control.on_warning ? control.on_warning : control.on_message;
   context.on_unwritten = control.on_unwritten;

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,8 @@ struct FaultInjection {
   void* data = nullptr;
   /// Run in place of those that the configuration names, unless empty.
   std::vector<std::shared_ptr<const Operator>> operators = {};
+  /// In place of `RunContext::time_to_end`.
+  std::optional<std::chrono::nanoseconds> time_to_end = {};
 };
 
 /// `run_pipeline` with faults.

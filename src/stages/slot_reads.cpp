@@ -233,10 +233,8 @@ std::size_t SlotReads::share_out(Batch& batch) const {
 }
 
 std::optional<runtime::StagingRing::Chunk> SlotReads::acquire(Batch& batch) {
-  const auto is_left = [&] {
-    return context_.stopping() && batch.slide->chains_to_send.load(std::memory_order_relaxed) > 0;
-  };
-  auto chunk = context_.gpus->staging(batch.lane).acquire([&] { return batch.skip() || is_left(); });
+  auto chunk =
+      context_.gpus->staging(batch.lane).acquire([&] { return batch.skip() || context_.leaves(*batch.slide); });
   if (!chunk && !batch.skip()) batch.slide->abandoned.store(true);
   return chunk;
 }

@@ -113,6 +113,25 @@ class Slow(FaultCase):
         self.assertEqual(process.wait(), 0)
         self.assertFalse(file.exists())
 
+    def test_a_signal_when_all_is_done_leaves_nothing(self):
+        slides = self.tiny_slides(1)
+        # It stops itself where the map of its only slide is written, which the ledger has by then.
+        environment = {**ENVIRONMENT, "LD_PRELOAD": FAULTY_STORAGE, "FAULTY": "stop:1", "FAULTY_ROOT": f"{self.out}/maps/"}
+        process = subprocess.Popen([PIPELINE, str(slides), "--out", str(self.out), "--maps", "npy"], env=environment,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        _, status = os.waitpid(process.pid, os.WUNTRACED)
+        self.assertTrue(os.WIFSTOPPED(status), status)
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGCONT)
+        said, told = process.communicate(timeout=100)
+        self.assertEqual(process.returncode, 0, told)
+        self.assertIn("nothing is left: 1 of 1 slides done, 0 failed", told)
+        self.assertNotIn("the same command", told)
+        self.assertIn("done     1 slide", said)
+        self.assertFalse(json.loads((self.out / "corpus.json").read_text())["interrupted"])
+
     def test_slides_are_few_commits(self):
         """A start is none, and one that keeps a slide waits five times for storage without a write-ahead log."""
         syncs = []

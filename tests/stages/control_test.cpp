@@ -167,6 +167,51 @@ TEST_CASE("a stop may come in the middle of any stage") {
   }
 }
 
+namespace {
+
+/// Asks for a stop as soon as something is read.
+FaultInjection stop_in_read(RunControl& control, std::chrono::nanoseconds time_to_end) {
+  FaultInjection faults;
+  faults.fault = [](void* data, const char* stage, const std::string&, std::size_t) {
+    if (std::strcmp(stage, "read") == 0) static_cast<RunControl*>(data)->request_stop();
+  };
+  faults.data = &control;
+  faults.time_to_end = time_to_end;
+  return faults;
+}
+
+}  // namespace
+
+TEST_CASE("a stop lets a slide end whose strips were all sent, and leaves it when that takes too long") {
+  for (const Backend backend : test::backends()) {
+    const test::TemporaryFolder folder;
+    // One row of tiles, and so one strip.
+    test::Image image = test::textured_image(600, 256, 1);
+    test::write_test_slide(folder / "one.tif", image);
+    const std::vector<std::string> slides = {folder / "one.tif"};
+    Config config = config_for(backend);
+    config.gpu.split_slides = SplitSlides::never;
+    const RunResult expected = run(config, slides);
+    test::require_done(expected);
+    {
+      RunControl control;
+      const RunResult kept =
+          run_pipeline_with_faults(config, slides, control, stop_in_read(control, std::chrono::hours(1)));
+      CHECK(control.stop_requested());
+      CHECK_FALSE(kept.interrupted);
+      test::check_same(kept, expected);
+    }
+    {
+      RunControl control;
+      const RunResult left =
+          run_pipeline_with_faults(config, slides, control, stop_in_read(control, std::chrono::nanoseconds(0)));
+      CHECK(left.interrupted);
+      CHECK(left.failure == "");
+      CHECK(left.slides.empty());
+    }
+  }
+}
+
 TEST_CASE("progress ends with every slide accounted for") {
   for (const Backend backend : test::backends()) {
     const test::TemporaryFolder folder;

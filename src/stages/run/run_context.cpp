@@ -91,6 +91,15 @@ void RunContext::fail(const char* stage, SlideRun& slide, const std::exception_p
   }
 }
 
+bool RunContext::leaves(const SlideRun& slide) const {
+  if (!stopping()) return false;
+  const runtime::Clock::rep now = runtime::Clock::now().time_since_epoch().count();
+  runtime::Clock::rep seen = 0;
+  if (stop_seen_.compare_exchange_strong(seen, now)) seen = now;
+  return slide.chains_to_send.load(std::memory_order_relaxed) > 0 ||
+         runtime::Clock::duration(now - seen) >= time_to_end;
+}
+
 bool RunContext::is_late(const WorkTime& work) const noexcept {
   const int limit = config.input.max_seconds;
   return limit > 0 && work.seconds() > limit;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -16,6 +17,7 @@
 #include "planning/operator_needs.hpp"
 #include "planning/strip_plan.hpp"
 #include "runtime/stage_meter.hpp"
+#include "runtime/trace.hpp"
 #include "stages/run/batch.hpp"
 #include "stages/run/images_under_way.hpp"
 
@@ -97,6 +99,10 @@ struct RunContext {
   /// Whether the run was told to stop. May be empty.
   std::function<bool()> stop_requested;
   bool stopping() const { return stop_requested && stop_requested(); }
+  /// How long slides may go on after a stop when all of their strips are in slots.
+  std::chrono::nanoseconds time_to_end = std::chrono::seconds(5);
+  /// Whether a stop leaves the slide unfinished, so that nothing more is to be done for it. Any thread.
+  bool leaves(const SlideRun& slide) const;
 
   /// Called with an error that ends the run, such as a lost device. Any thread, as often as it happens.
   std::function<void(const std::exception_ptr&)> on_fatal;
@@ -122,6 +128,9 @@ struct RunContext {
   void check_fault(const char* stage, const SlideRun& slide, std::size_t strip) const {
     if (fault != nullptr) fault(fault_data, stage, slide.path, strip);
   }
+
+ private:
+  mutable std::atomic<runtime::Clock::rep> stop_seen_{0};  ///< when; 0: not yet
 };
 
 /// The message of the exception being handled, without the slide's path in front.
@@ -134,7 +143,7 @@ void guarded(const RunContext& context, const char* stage, Batch& batch, Work&& 
              std::int64_t item = SlideRun::all_items) noexcept {
   if (batch.skip(item)) return;
   // A stop needn't wait for work on a slide that it leaves unfinished.
-  if (context.stopping() && batch.slide->chains_to_send.load(std::memory_order_relaxed) > 0) {
+  if (context.leaves(*batch.slide)) {
     batch.slide->abandoned.store(true);
     return;
   }

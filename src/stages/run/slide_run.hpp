@@ -101,7 +101,7 @@ struct SlideRun {
   std::atomic<bool> is_opening{true};
   /// While it was opened, for memory that other slides had: nanoseconds.
   std::atomic<std::int64_t> waited{0};
-  /// A stop was asked for before all strips were sent: the slide has no result.
+  /// A stop leaves the slide: it has no result.
   std::atomic<bool> abandoned{false};
   /// Chains whose last strip wasn't sent: while there are some, a stop leaves the slide unfinished.
   std::atomic<std::size_t> chains_to_send{0};
