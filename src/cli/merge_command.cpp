@@ -49,10 +49,18 @@ int merge(const MergeArguments& options) {
     spdlog::error("{}: done in none of the folders", merged.missing[i]);
   }
   if (!merged.missing.empty()) {
-    spdlog::error("{} slides aren't done in any of the folders; they have no row in slides.csv", merged.missing.size());
+    const bool is_one = merged.missing.size() == 1;
+    spdlog::error("{} {} done in any of the folders, and {} in slides.csv", count_of(merged.missing.size(), "slide"),
+                  is_one ? "isn't" : "aren't", is_one ? "has no row" : "have no rows");
   }
-  if (merged.twice > 0) spdlog::info("{} slides are in several folders with the same result", merged.twice);
-  if (!options.quiet) std::cout << summary_text(merged.config, RunResult{}, merged.corpus, 0, Style::of(1));
+  if (merged.twice > 0) {
+    spdlog::info("{} {} in several folders with the same result", count_of(merged.twice, "slide"),
+                 merged.twice == 1 ? "is" : "are");
+  }
+  if (!options.quiet) {
+    const Unfinished missing = {merged.missing.size(), "missing", ": done in none of the folders"};
+    std::cout << summary_text(merged.config, RunResult{}, merged.corpus, 0, Style::of(1), missing);
+  }
   if (!merged.missing.empty()) return exit_ended_early;
   return merged.corpus.failed + merged.corpus.incomplete == 0 ? exit_done : exit_some_failed;
 }

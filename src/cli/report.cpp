@@ -91,8 +91,16 @@ std::string slides_text(const Config& config, const RunResult& result, const Cor
   return text + "\n";
 }
 
-std::string made_text(const Config& config, const Corpus& corpus, std::size_t skipped, const Style& style) {
-  std::string text = count_text(corpus.done) + (corpus.done == 1 ? " slide" : " slides");
+/// Slides that the run, or the merge, is about.
+std::size_t all_slides(const Corpus& corpus, const Unfinished& unfinished) {
+  return corpus.done + corpus.failed + unfinished.slides;
+}
+
+std::string made_text(const Config& config, const Corpus& corpus, std::size_t skipped, const Style& style,
+                      const Unfinished& unfinished) {
+  std::string text = unfinished.slides == 0
+                         ? count_of(corpus.done, "slide")
+                         : count_text(corpus.done) + " of " + count_of(all_slides(corpus, unfinished), "slide");
   if (skipped > 0) text += " (" + count_text(skipped) + " before)";
   if (config.operators.runs("spectrum")) {
     text += ", " + count_text(corpus.sums.windows) + " windows";
@@ -146,17 +154,30 @@ std::string causes_text(const Corpus& corpus, const Style& style) {
   return text;
 }
 
+std::string failed_text(const Corpus& corpus, const Style& style) {
+  if (corpus.failed + corpus.incomplete == 0) return "none\n";
+  std::string text =
+      style.red(count_text(corpus.failed + corpus.incomplete)) + " of " + count_text(corpus.done + corpus.failed);
+  if (corpus.incomplete > 0) text += " (" + count_text(corpus.incomplete) + " in one operator alone)";
+  return text + "\n" + causes_text(corpus, style);
+}
+
+std::string unfinished_text(const Corpus& corpus, const Unfinished& unfinished, const Style& style) {
+  if (unfinished.slides == 0) return {};
+  constexpr std::size_t column = 9;
+  const std::string blanks(column - std::min(column - 1, unfinished.name.size()), ' ');
+  return style.bold(unfinished.name) + blanks + style.red(count_text(unfinished.slides)) + " of " +
+         count_of(all_slides(corpus, unfinished), "slide") + unfinished.where + "\n";
+}
+
 }  // namespace
 
 std::string summary_text(const Config& config, const RunResult& result, const Corpus& corpus, std::size_t skipped,
-                         const Style& style) {
-  std::string text = style.bold("done") + "     " + made_text(config, corpus, skipped, style) + "\n" +
-                     style.bold("where") + "    " + places_text(config, corpus) + "\n" + style.bold("speed") + "    " +
-                     speed_text(result, corpus, skipped) + "\n" + style.bold("failed") + "   ";
-  if (corpus.failed + corpus.incomplete == 0) return text + "none\n";
-  text += style.red(count_text(corpus.failed + corpus.incomplete)) + " of " + count_text(corpus.done + corpus.failed);
-  if (corpus.incomplete > 0) text += " (" + count_text(corpus.incomplete) + " in one operator alone)";
-  return text + "\n" + causes_text(corpus, style);
+                         const Style& style, const Unfinished& unfinished) {
+  return style.bold("done") + "     " + made_text(config, corpus, skipped, style, unfinished) + "\n" +
+         style.bold("where") + "    " + places_text(config, corpus) + "\n" + style.bold("speed") + "    " +
+         speed_text(result, corpus, skipped) + "\n" + style.bold("failed") + "   " + failed_text(corpus, style) +
+         unfinished_text(corpus, unfinished, style);
 }
 
 std::string statistics_of_run_text(const Config& config, const RunResult& result, const Corpus& corpus, int width,

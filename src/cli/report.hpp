@@ -10,10 +10,17 @@
 
 namespace slidestream::cli {
 
-/// Four lines: what was made, where it lies, how fast, and what failed, with a line for each cause. `skipped` of the
-/// slides were done by an earlier run.
+/// Slides without a result.
+struct Unfinished {
+  std::size_t slides = 0;
+  std::string name = "left";  ///< of their line
+  std::string where = {};     ///< behind their number
+};
+
+/// Four lines: what was made, where it lies, how fast, and what failed, with a line for each cause. One more where
+/// slides are unfinished. `skipped` of the slides were done by an earlier run.
 std::string summary_text(const Config& config, const RunResult& result, const Corpus& corpus, std::size_t skipped,
-                         const Style& style);
+                         const Style& style, const Unfinished& unfinished = {});
 
 /// What `--stats` shows besides: the slides (the first twenty of `result.slides`), the stages, the GPUs.
 std::string statistics_of_run_text(const Config& config, const RunResult& result, const Corpus& corpus, int width,

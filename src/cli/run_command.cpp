@@ -124,13 +124,22 @@ void add_progress(Progress& to, const Progress& before) {
   to.seconds += before.seconds;
 }
 
+/// Slides of this run that have no result.
+std::size_t slides_left(const Archive& archive) {
+  const Corpus& corpus = archive.corpus();
+  return archive.start().mine - std::min(archive.start().mine, corpus.done + corpus.failed);
+}
+
 void report_results(const Config& config, RunResult& result, const Archive& archive, bool complete, bool stats) {
   const Style style = Style::of(1);
   const int width = style.terminal ? terminal_width(1) : 120;
   result.slides = archive.first_slides();
   std::string text;
   if (stats && complete) text += statistics_of_run_text(config, result, archive.corpus(), width, style) + "\n";
-  if (complete) text += summary_text(config, result, archive.corpus(), archive.start().done, style);
+  if (complete) {
+    text +=
+        summary_text(config, result, archive.corpus(), archive.start().done, style, Unfinished{slides_left(archive)});
+  }
   if (stats && !complete) text += stages_text(result, style) + overlap_text(result);
   print_report(text);
 }
@@ -210,7 +219,7 @@ int conclude(const Config& config, RunResult& result, const std::vector<std::str
   warn_of_clamped(config, corpus.clamped_slides, corpus.most_clamped, options.work != nullptr ? "volume" : "slide");
   warn_of_saturated(config, corpus.saturated_slides, corpus.most_saturated);
   // A limit that is reached by the last slides has stopped nothing.
-  const std::size_t left = archive.start().mine - std::min(archive.start().mine, corpus.done + corpus.failed);
+  const std::size_t left = slides_left(archive);
   const bool stopped = !archive.stopped().empty() && left > 0;
   if (stopped) spdlog::error("{}: {} slides failed, {} are left", archive.stopped(), corpus.failed, left);
   if (options.embedded != nullptr && stopped) options.embedded->stopped = archive.stopped();

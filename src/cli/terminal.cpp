@@ -107,6 +107,10 @@ std::string count_text(unsigned long long n) {
   return digits;
 }
 
+std::string count_of(unsigned long long n, const std::string& one) {
+  return count_text(n) + " " + one + (n == 1 ? "" : "s");
+}
+
 std::string bytes_text(double bytes) { return scaled(bytes, {"B", "kB", "MB", "GB", "TB"}); }
 
 std::string pixel_rate_text(double per_second) {

@@ -38,9 +38,11 @@ std::size_t display_width(std::string_view text);
 std::string shortened_path(std::string_view path, std::size_t width, const Style& style);
 
 std::string fixed(double value, int decimals);
-std::string seconds_text(double seconds);        ///< "4.21 s", "1:23", "1:02:03"
-std::string clock_text(double seconds);          ///< "0:04", "1:23", "1:02:03"
-std::string count_text(unsigned long long n);    ///< "172,544"
+std::string seconds_text(double seconds);      ///< "4.21 s", "1:23", "1:02:03"
+std::string clock_text(double seconds);        ///< "0:04", "1:23", "1:02:03"
+std::string count_text(unsigned long long n);  ///< "172,544"
+/// "1 slide", "172,544 slides"
+std::string count_of(unsigned long long n, const std::string& one);
 std::string bytes_text(double bytes);            ///< "479 MB"
 std::string pixel_rate_text(double per_second);  ///< "1.23 Gpx/s"
 

@@ -773,6 +773,9 @@ class Shards(ArchiveCase):
         for path in whole - there:
             self.assertIn(f"{path}: done in none of the folders", missing.stderr)
         self.assertIn(f"{len(whole - there)} slides aren't done in any of the folders", missing.stderr)
+        self.assertIn(f"done     {len(there)} of 40 slides, ", missing.stdout)
+        self.assertTrue(missing.stdout.endswith(
+            f"missing  {len(whole - there)} of 40 slides: done in none of the folders\n"), missing.stdout)
         status = json.loads(run("status", self.out, "--json").stdout)
         self.assertEqual((status["slides"], status["pending"]), (40, len(whole - there)))
         self.assertTrue(json.loads((self.out / "corpus.json").read_text())["interrupted"])

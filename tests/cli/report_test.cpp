@@ -49,6 +49,9 @@ TEST_CASE("the summary names slides, failures and where results lie") {
         "speed    0.00 s\n"
         "failed   1 of 25\n"
         "         1 x decode: tile 7 is bad: slide-3.svs\n");
+  const std::string left = summary_text(config, run, corpus, 7, Style{}, {.slides = 1});
+  CHECK(left.starts_with("done     24 of 26 slides (7 before), 24 windows of "));
+  CHECK(left.ends_with("slide-3.svs\nleft     1 of 26 slides\n"));
   corpus.gpu_fallback_tiles = 1234;
   CHECK(statistics_of_run_text(config, run, corpus, 100, Style{}).find("1,234 tiles were decoded by the CPU") !=
         std::string::npos);
@@ -118,6 +121,32 @@ TEST_CASE("the summary of a run without the spectrum is of the files that were m
         std::string::npos);
   CHECK(file_text(run.slides[0]) ==
         "images/a.ome.tif: 700 x 530 pixels, 3.00 MB, in 1.50 s\nimages/b: 700 x 530 pixels, 1.00 MB, in 1.50 s\n");
+}
+
+TEST_CASE("the summary of a merge says which share of the slides is missing") {
+  Config config;
+  config.operators.run = {"identity"};
+  config.output.dir = "out";
+  Corpus corpus(1);
+  SlideResult slide;
+  slide.path = "a.svs";
+  slide.done = true;
+  slide.sums.histogram.assign(1, 0);
+  corpus.add(slide);
+  const auto summary = [&](std::size_t missing) {
+    return summary_text(config, RunResult{}, corpus, 0, Style{}, {missing, "missing", ": nowhere"});
+  };
+  CHECK(summary(0) ==
+        "done     1 slide\n"
+        "where    out: slides.csv, corpus.json\n"
+        "speed    0.00 s\n"
+        "failed   none\n");
+  CHECK(summary(2) ==
+        "done     1 of 3 slides\n"
+        "where    out: slides.csv, corpus.json\n"
+        "speed    0.00 s\n"
+        "failed   none\n"
+        "missing  2 of 3 slides: nowhere\n");
 }
 
 TEST_CASE("names in the summary don't steer the terminal") {
