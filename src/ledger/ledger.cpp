@@ -83,7 +83,14 @@ Ledger::Ledger(const Config& config, const Options& options)
   sync_folder(config.output.dir);
   token_ = claim(database_, options.watch, options.on_watch);
   try {
-    enter_left_notes(database_);
+    if (has_notes(database_)) {
+      enter_left_notes(database_);
+    } else {
+      // Who had it last ended, also where that couldn't be written: nobody died at its slides.
+      Transaction transaction(database_);
+      database_.execute("UPDATE slides SET state = 'pending' WHERE state = 'running'");
+      transaction.commit();
+    }
     notes_.emplace(file(), token_);
     check_settings(config, options);
   } catch (...) {

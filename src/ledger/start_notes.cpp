@@ -93,7 +93,10 @@ StartNotes::StartNotes(const fs::path& ledger, std::string token)
   const std::string line = token_ + "\n";
   if (descriptor_ >= 0 && ::write(descriptor_, line.data(), line.size()) == static_cast<::ssize_t>(line.size())) return;
   const OutputError error = failed(file_);
-  if (descriptor_ >= 0) ::close(descriptor_);
+  if (descriptor_ >= 0) {
+    ::close(descriptor_);
+    ::unlink(file_.c_str());
+  }
   throw error;
 }
 
@@ -136,6 +139,11 @@ void StartNotes::entered(std::size_t count) {
 bool StartNotes::wait_long() {
   const std::lock_guard lock(mutex_);
   return !waiting_.empty() && std::chrono::steady_clock::now() - since_ > std::chrono::seconds(1);
+}
+
+bool has_notes(const Database& database) {
+  struct ::stat status {};
+  return ::lstat(notes_beside(database.file()).c_str(), &status) == 0;
 }
 
 std::vector<std::int64_t> notes_to_enter(Database& database) {

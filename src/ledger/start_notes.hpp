@@ -45,6 +45,10 @@ class StartNotes {
   std::size_t before_ = 0;                       ///< notes that the ledger has
 };
 
+/// Whether a process has notes beside the ledger: one that works, or that died. One that ended has removed them, also
+/// where it couldn't give the ledger back, as on a full disk.
+bool has_notes(const Database& database);
+
 /// Rows of slides that a process noted, alive or dead, and that aren't entered.
 std::vector<std::int64_t> notes_to_enter(Database& database);
 

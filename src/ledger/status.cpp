@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <memory>
+#include <slidestream/error.hpp>
 #include <utility>
 
 #include "ledger/schema.hpp"
 #include "ledger/start_notes.hpp"
+#include "ledger/versions.hpp"
 
 namespace slidestream {
 
@@ -41,6 +43,35 @@ void count_artifacts(Database& database, LedgerStatus& status) {
   if (!select.step()) return;
   status.artifacts = static_cast<std::uint64_t>(select.integer(0));
   status.artifact_bytes = static_cast<std::uint64_t>(select.integer(1));
+}
+
+/// The process that has the ledger. One of this machine that ended, and couldn't give the ledger back, has left no
+/// notes beside it: its slides wait for the next. Earlier versions had no notes.
+void find_owner(Database& database, LedgerStatus& status) {
+  status.owner = read_owner(database);
+  if (!status.owner) return;
+  status.owner_is_alive = is_alive(status.owner->process);
+  Statement version(database, "PRAGMA user_version");
+  const bool leaves_notes = version.step() && version.integer(0) == current_ledger_version;
+  if (status.owner_is_alive != false || !leaves_notes || has_notes(database)) return;
+  status.owner.reset();
+  status.owner_is_alive.reset();
+  status.pending += std::exchange(status.running, 0);
+}
+
+/// Whether a start came as far as its slides, of whichever shard. What was joined may have none.
+bool holds_run(Database& database) {
+  Statement select(database,
+                   "SELECT EXISTS (SELECT 1 FROM slides) OR EXISTS (SELECT 1 FROM meta WHERE name = 'joined')");
+  return select.step() && select.integer(0) != 0;
+}
+
+void list_running(Database& database, LedgerStatus& status) {
+  if (status.running == 0) return;
+  Statement running(database,
+                    "SELECT path FROM slides WHERE position IS NOT NULL AND mine AND state = 'running' ORDER BY "
+                    "position");
+  while (running.step()) status.running_paths.push_back(running.text(0));
 }
 
 /// Slides that were started since the last commit.
@@ -83,13 +114,14 @@ LedgerStatus read_status(const std::filesystem::path& folder) {
   LedgerStatus status;
   count_states(*database, status);
   count_artifacts(*database, status);
-  status.owner = read_owner(*database);
-  if (status.owner) status.owner_is_alive = is_alive(status.owner->process);
+  find_owner(*database, status);
+  const bool is_in_use = status.owner && status.owner_is_alive.value_or(true);
+  if (!is_in_use && !holds_run(*database)) {
+    throw OutputError(database->file().string() +
+                      ": holds no run: a start ended before its first slide; the same command starts it again");
+  }
   estimate(*database, status);
-  Statement running(*database,
-                    "SELECT path FROM slides WHERE position IS NOT NULL AND mine AND state = 'running' ORDER BY "
-                    "position");
-  while (running.step()) status.running_paths.push_back(running.text(0));
+  list_running(*database, status);
   add_started(*database, status);
   Statement failed(
       *database,

@@ -25,7 +25,7 @@ struct LedgerStatus {
   std::uint64_t windows = 0;
   std::uint64_t artifacts = 0;  ///< files that were made of the slides that are done
   std::uint64_t artifact_bytes = 0;
-  std::optional<Owner> owner;          ///< of a run that hasn't given the ledger back
+  std::optional<Owner> owner;          ///< of a run that hasn't ended, or died
   std::optional<bool> owner_is_alive;  ///< nothing: it is another machine's
   double bytes_per_second = 0.0;       ///< of the slides that ended since a living owner began; 0: not known
   std::optional<double> seconds_left;
@@ -38,7 +38,7 @@ struct LedgerStatus {
   std::vector<Failure> failures;  ///< in order
 };
 
-/// \throws OutputError.
+/// \throws OutputError where the ledger can't be read, or no run came as far as its slides.
 LedgerStatus read_status(const std::filesystem::path& folder);
 
 }  // namespace slidestream

@@ -136,6 +136,12 @@ class FillCase(FaultCase):
                     self.assertIn(str(self.out), lines[0])
                     if ".partial" in lines[0]:
                         self.assertEqual(list(self.out.rglob("*.partial*")), [], "in the way where the disk stays full")
+                told = run("status", self.out)
+                if told.returncode == 0:
+                    # It has ended, whether or not it could write that down.
+                    self.assertRegex(told.stdout, r"\Astate     (ended|stopped)\n")
+                    self.assertNotIn("running", told.stdout)
+                    self.assertNotIn("0 of 0 done", told.stdout)
                 self.assertImagesAreWhole(self.out, self.folder / "whole")
                 again = run(*arguments, "--out", self.out)
                 self.assertEqual(again.returncode, 0, again.stderr)

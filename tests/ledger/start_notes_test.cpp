@@ -7,11 +7,13 @@
 
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "ledger/ledger_runs.hpp"
 #include "ledger/status.hpp"
+#include "support/file_limit.hpp"
 
 using namespace slidestream;
 using namespace slidestream::test;
@@ -112,6 +114,51 @@ TEST_CASE("what a dead process noted is entered once") {
     die(config, manifest, [](Ledger&) {});
     CHECK(rows_of(file) == std::vector<Row>{done, {"pending", 1}, {"pending", 1}});
   }
+}
+
+TEST_CASE("a process that ended and couldn't write that down has not died") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const auto manifest = make_files(folder, 2);
+  const ::pid_t child = ::fork();
+  if (child == 0) {
+    auto ledger = std::make_unique<Ledger>(config);
+    ledger->begin(manifest, false);
+    ledger->started(0);
+    ledger->beat();
+    const FileLimit full(0);
+    ledger.reset();
+    ::_exit(0);
+  }
+  int exited = 0;
+  ::waitpid(child, &exited, 0);
+  REQUIRE(exited == 0);
+  CHECK_FALSE(fs::exists(folder / "out/run.sqlite-started"));
+  CHECK(rows_of(folder / "out/run.sqlite") == std::vector<Row>{running, pending});
+  const LedgerStatus status = read_status(folder / "out");
+  CHECK_FALSE(status.owner);
+  CHECK(status.running == 0);
+  CHECK(status.running_paths.empty());
+  CHECK(status.pending == 2);
+  Ledger ledger(config);
+  const LedgerStart start = ledger.begin(manifest, false);
+  CHECK(start.todo.size() == 2);
+  CHECK(start.deaths.empty());
+}
+
+TEST_CASE("a ledger whose start never came to its slides holds no run") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  {
+    const Ledger ledger(config);
+    CHECK(read_status(folder / "out").slides == 0);
+  }
+  CHECK(contains(message_of<OutputError>([&] { read_status(folder / "out"); }), "run.sqlite: holds no run"));
+  {
+    Ledger ledger(config);
+    ledger.begin(make_files(folder, 1), false);
+  }
+  CHECK(read_status(folder / "out").pending == 1);
 }
 
 TEST_CASE("a file of notes that isn't one is replaced, or refused in one line") {
