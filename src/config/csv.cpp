@@ -7,6 +7,7 @@
 #include <slidestream/error.hpp>
 
 #include "config/printable.hpp"
+#include "config/suggest.hpp"
 
 namespace slidestream {
 
@@ -111,6 +112,19 @@ std::optional<std::size_t> find_column(const std::vector<std::string>& header, s
   }
   if (found == header.end()) return std::nullopt;
   return static_cast<std::size_t>(found - header.begin());
+}
+
+std::vector<std::string> columns_like(const std::vector<std::string>& header, std::size_t column,
+                                      const std::string& origin) {
+  std::vector<std::string> alike;
+  for (std::size_t i = 0; i < header.size(); ++i) {
+    if (i == column || column_name(header[i]) != column_name(header[column])) continue;
+    if (header[i] == header[column]) {
+      throw ConfigError(origin + ": two columns are called '" + one_line(header[i]) + "'; expected one");
+    }
+    alike.push_back(header[i]);
+  }
+  return alike;
 }
 
 std::string_view without_bom(std::string_view text) {

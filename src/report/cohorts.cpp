@@ -23,7 +23,11 @@ Cohorts::Cohorts(const std::string& manifest, const std::string& column) {
   if (!wanted) {
     throw ConfigError(manifest + ": has no column '" + one_line(column) + "'" + did_you_mean(column, header));
   }
-  const std::size_t path_at = slide_column(header).value_or(0);
+  const auto slides = slide_column(header);
+  for (const auto& column : {wanted, slides}) {
+    if (column) columns_like(header, *column, manifest);
+  }
+  const std::size_t path_at = slides.value_or(0);
   const std::size_t cohort_at = *wanted;
   for (std::size_t i = 1; i < records.size(); ++i) {
     const std::vector<std::string>& fields = records[i].fields;

@@ -219,6 +219,8 @@ TEST_CASE("CSV lists give slides their pixel size") {
   CHECK(mpp_of(" Path,MPP \na.svs,0.5\n") == Sizes{{"a.svs", 0.5}});
   CHECK(mpp_of("Path,path,MPP,mpp\nb.svs,a.svs,1,0.5\n") == Sizes{{"a.svs", 0.5}});
   CHECK(mpp_of("path,mpp\na.svs\n").empty());
+  CHECK_THROWS_WITH_AS(mpp_of("path,mpp,mpp\na.svs,0.5,1\n"),
+                       (scene / "a.csv" + ": two columns are called 'mpp'; expected one").c_str(), ConfigError);
   // Named twice, it may have it once or twice.
   CHECK(mpp_of("path,mpp\na.svs,\na.svs,0.5\na.svs,0.5\n") == Sizes{{"a.svs", 0.5}});
   const std::string place = scene / "a.csv" + ":";
@@ -266,6 +268,24 @@ TEST_CASE("a CSV's column of slides goes by several names, and a line says which
   CHECK(scene.warnings.empty());
   scene.file("there", "");
   CHECK(taken("there,x\na.svs,y\n") == Paths{"there", "a.svs"});
+}
+
+TEST_CASE("two columns of slides are refused, or a line says which is passed over") {
+  Scene scene;
+  const std::string file = scene / "two.csv";
+  for (const char* header : {"path,path", "id,path,note,path", "WSI,WSI"}) {
+    scene.file("two.csv", std::string(header) + "\na.svs,b.svs,c.svs,d.svs\n");
+    const std::string name = std::string(header).starts_with("WSI") ? "WSI" : "path";
+    CHECK_THROWS_WITH_AS(expand_inputs({file}),
+                         (file + ": two columns are called '" + name + "'; expected one").c_str(), ConfigError);
+  }
+  scene.file("two.csv", "Path,path,id\nb.svs,a.svs,1\n");
+  CHECK(scene.expand({file}) == Paths{"a.svs"});
+  CHECK(scene.warnings == Paths{file + ": column 'Path' is passed over, for another is called 'path'"});
+  // Columns that nothing is taken from may be called as they like.
+  scene.file("two.csv", "path,note,note,,\na.svs,x,y,,\n");
+  CHECK(scene.expand({file}) == Paths{"a.svs"});
+  CHECK(scene.warnings.empty());
 }
 
 TEST_CASE("semicolons and tabs separate a CSV's columns where the header says so") {
