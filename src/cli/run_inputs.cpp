@@ -66,8 +66,7 @@ void leave_out_results(const Config& config, ExpandedInputs& inputs) {
 bool slide_exists(const std::string& slide) {
   std::error_code code;
   // What can't be asked is for the opening to say.
-  return std::filesystem::exists(std::filesystem::symlink_status(slide, code)) ||
-         code != std::errc::no_such_file_or_directory;
+  return std::filesystem::exists(std::filesystem::status(slide, code)) || code != std::errc::no_such_file_or_directory;
 }
 
 /// One slide that isn't there fails. Where none is, the inputs are wrong, or a disk isn't mounted.

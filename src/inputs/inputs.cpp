@@ -114,6 +114,12 @@ class Expander {
     return path.empty() || fs::exists(fs::symlink_status(path, code)) || code.value() != ENOENT;
   }
 
+  /// Whether it is there behind links, too.
+  static bool leads_to_something(const std::string& path) {
+    std::error_code code;
+    return path.empty() || fs::exists(fs::status(path, code)) || code.value() != ENOENT;
+  }
+
   /// \throws ConfigError for an address, without what may be secret in it
   static void check_scheme(const std::string& path, const std::string& place) {
     const std::string_view scheme = scheme_of(path);
@@ -230,7 +236,7 @@ ExpandedInputs expand_inputs(const std::vector<std::string>& inputs) {
   Expander expander;
   for (const std::string& input : inputs) Expander::check_scheme(input, {});
   // One of several that isn't there is a slide that fails. Where nothing is there, the command line has a slip.
-  const auto is_there = [](const std::string& input) { return input == "-" || Expander::exists(input); };
+  const auto is_there = [](const std::string& input) { return input == "-" || Expander::leads_to_something(input); };
   if (!inputs.empty() && std::ranges::none_of(inputs, is_there)) {
     throw ConfigError(one_line(inputs.front()) + ": " +
                       std::make_error_code(std::errc::no_such_file_or_directory).message() +

@@ -297,6 +297,13 @@ class Inputs(Case):
         result = run("-", "--out", self.out, input="gone/a.svs\n")
         self.assertOneLine(result, 2, "standard input: its slide isn't there: gone/a.svs")
         self.assertFalse(self.out.exists())
+        # A link that leads nowhere is no slide, either.
+        link = self.folder / "link.svs"
+        link.symlink_to("nowhere.svs")
+        self.assertOneLine(run(link, "--out", self.out), 2, "link.svs: No such file or directory")
+        result = run("-", "--out", self.out, input=f"{link}\n")
+        self.assertOneLine(result, 2, f"standard input: its slide isn't there: {link}")
+        self.assertFalse(self.out.exists())
         # Of several, one that is there is enough.
         (self.folder / "gone").mkdir()
         shutil.copy(self.slide(), first)

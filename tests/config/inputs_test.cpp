@@ -63,6 +63,10 @@ TEST_CASE("slides are taken as they are named, missing ones too") {
     CHECK_THROWS_WITH_AS(scene.expand({scene / name}), doctest::Contains("No such file"), ConfigError);
     CHECK_THROWS_AS(scene.expand({scene / name, scene / "other.svs"}), ConfigError);
   }
+  // A link that leads nowhere is there no more than what it leads to.
+  fs::create_symlink("nowhere.svs", scene / "link.svs");
+  CHECK_THROWS_WITH_AS(scene.expand({scene / "link.svs"}), doctest::Contains("link.svs: No such file"), ConfigError);
+  CHECK(scene.expand({scene / "link.svs", scene / "a.svs"}) == Paths{"link.svs", "a.svs"});
   // A list names slides; it is none itself.
   CHECK_THROWS_AS(scene.expand({scene / "a.svs", scene / "missing.list"}), ConfigError);
   CHECK(scene.warnings.empty());
