@@ -173,12 +173,15 @@ void conclude(const Sweep& sweep, const std::filesystem::path& folder) {
             ": " + printable(state.reason) + "\n";
   }
   const std::optional<Verdict> verdict = sweep.verdict();
-  if (sweep.difference().empty() && verdict) {
+  const Sweep::Choice choice = sweep.choice();
+  if (sweep.difference().empty() && verdict && !choice.is_one()) {
+    text += "\n" + style.bold("measured") + " " + choice.text() + ": too few to choose from\n";
+  } else if (sweep.difference().empty() && verdict) {
     AtomicFile file(folder / "tuned.toml");
     file.write(tuned_toml(sweep, *verdict));
     file.commit();
     text += "\n" + style.bold("fastest") + "  " + printable(sweep.combinations()[verdict->winner].combination.name) +
-            ": " + verdict_text(*verdict) + "\n";
+            ": " + verdict_text(*verdict) + (choice.is_whole() ? "" : "; " + choice.text() + " were measured") + "\n";
     text +=
         style.bold("results") + "  of all combinations that compute the same are equal to the bit, on each backend\n";
     text += style.bold("written") + "  " + printable(folder.string()) + ": sweep.csv, tuned.toml\n";

@@ -14,12 +14,12 @@
 
 #include "config/suggest.hpp"
 #include "ledger/fingerprint.hpp"
-#include "ledger/identity.hpp"
 #include "output/text.hpp"
 #include "runtime/machine.hpp"
 #include "runtime/page_cache.hpp"
 #include "sink/content_hash.hpp"
 #include "sweep/machine_facts.hpp"
+#include "sweep/swept_slides.hpp"
 
 namespace slidestream {
 
@@ -30,8 +30,6 @@ using State = CombinationState::State;
 
 /// A file that was dropped keeps at most this share of its pages: what other processes map.
 constexpr double still_cold = 0.02;
-/// A file that was just read and is cached less than this doesn't fit the cache.
-constexpr double still_warm = 0.98;
 /// Runs after the choice, at least: with fewer no difference is ever significant.
 constexpr int least_confirmations = 4;
 /// Of a budget, kept at most for the runs after the choice.
@@ -41,16 +39,6 @@ std::string mib(std::uint64_t bytes) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.1f MiB", static_cast<double>(bytes) / (1 << 20));
   return text;
-}
-
-/// What the slides are: their names, sizes and times.
-std::string inputs_hash(const std::vector<std::string>& slides) {
-  std::string text;
-  for (const std::string& path : slides) {
-    const auto found = look_at(path);
-    text += path + '\0' + (found ? std::to_string(found->size) + ' ' + std::to_string(found->modified) : "") + '\0';
-  }
-  return to_hexadecimal(stable_hash(text));
 }
 
 template <class Value>
@@ -71,6 +59,17 @@ std::uint64_t hash_of(const SlideResult& slide) {
   add_to(hash, sums.sum_of_squares);
   hash.add(std::as_bytes(std::span(sums.counters)));
   return hash.value();
+}
+
+std::uint64_t file_bytes_of(const RunResult& run) {
+  std::uint64_t bytes = 0;
+  for (const SlideResult& slide : run.slides) bytes += slide.file_bytes;
+  return bytes;
+}
+
+std::uint64_t bytes_read_of(const RunResult& run) {
+  const auto read = std::ranges::find(run.stages, "read", &StageReport::name);
+  return read == run.stages.end() ? 0 : read->bytes;
 }
 
 std::string deciding_text(const Config& config) {
@@ -173,6 +172,18 @@ std::optional<std::size_t> Sweep::best() const {
     if (!found || summarise(state.seconds).median < summarise(states_[*found].seconds).median) found = i;
   }
   return found;
+}
+
+Sweep::Choice Sweep::choice() const {
+  Choice choice;
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    const CombinationState& state = states_[i];
+    const bool fails = state.state == State::refused || state.state == State::failed;
+    if (fails || !computes_the_same(i)) continue;
+    ++choice.combinations;
+    if (!state.seconds.empty()) ++choice.measured;
+  }
+  return choice;
 }
 
 std::optional<Verdict> Sweep::verdict() const {
@@ -370,10 +381,12 @@ void Sweep::measure(std::size_t i, const std::string& phase, bool counts) {
   if (run.devices == 0) state.gpu.clear();
   compare_results(i, outcome.results);
   if (!counts) return;
-  if (options_.cache == CachePolicy::warm && outcome.cached.value_or(1) < still_warm) {
+  row.bytes_read = bytes_read_of(run);
+  if (options_.cache == CachePolicy::warm &&
+      !was_warm(outcome.cached.value_or(1), file_bytes_of(run), row.bytes_read)) {
     warn_once(
-        "the slides don't stay in the page cache (the column cached_before says how much does): there is too "
-        "little memory for warm runs");
+        "the slides don't stay in the page cache (the column cached_before says how much does): these times aren't "
+        "those of a warm cache");
   }
   row.status = "done";
   row.gpu = one_line(state.gpu);
@@ -386,7 +399,6 @@ void Sweep::measure(std::size_t i, const std::string& phase, bool counts) {
     const double there = stage.busy_seconds + stage.wait_seconds;
     row.stages.push_back(
         {stage.name, room > 0 ? stage.busy_seconds / room : 0, there > 0 ? stage.wait_seconds / there : 0});
-    if (stage.name == "read") row.bytes_read = stage.bytes;
   }
   if (run.overlap) {
     row.gpu_busy = run.overlap->busy_share();

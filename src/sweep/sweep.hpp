@@ -83,6 +83,20 @@ class Sweep {
   /// The fastest so far among those that compute what the base does; nothing when none was measured.
   std::optional<std::size_t> best() const;
   std::size_t base() const noexcept { return base_; }
+  /// Combinations that can be the fastest: they run, and compute what the base does.
+  struct Choice {
+    std::size_t measured = 0;  ///< of them
+    std::size_t combinations = 0;
+
+    bool is_whole() const noexcept { return measured == combinations; }
+    /// Whether there is anything to choose from.
+    bool is_one() const noexcept { return measured > 1 || is_whole(); }
+    /// "2 of 4 combinations"
+    std::string text() const {
+      return std::to_string(measured) + " of " + std::to_string(combinations) + " combinations";
+    }
+  };
+  Choice choice() const;
   std::optional<Verdict> verdict() const;
 
  private:

@@ -16,7 +16,7 @@ struct SweepRow {
   std::string host;
   std::string processor;
   std::string gpu;                    ///< empty on the CPU
-  std::string inputs;                 ///< what the slides are, as a hash of paths, sizes and times
+  std::string inputs;                 ///< what the slides are, as a hash of their files' paths, sizes and times
   std::string swept;                  ///< the keys that the sweep varies, with blanks between
   std::string cache;                  ///< "warm" or "cold", as was asked for
   std::string phase;                  ///< "grid", or "confirm": the winner and the base once more

@@ -46,9 +46,12 @@ std::string tuned_toml(const Sweep& sweep, const Verdict& verdict) {
   std::string swept;
   for (const SweepAxis& axis : options.axes) swept += (swept.empty() ? "" : ", ") + axis.key;
   const std::string where = one_line(processor_name() + (winner.gpu.empty() ? "" : ", " + winner.gpu));
-  std::string text = wrapped("The fastest of " + std::to_string(sweep.combinations().size()) + " combinations of " +
-                                 (swept.empty() ? "nothing" : swept) + ": " + winner.combination.name + ".",
-                             "# ", 100);
+  const Sweep::Choice choice = sweep.choice();
+  const std::string measured = choice.is_whole() ? "" : std::to_string(choice.measured) + " measured of ";
+  std::string text =
+      wrapped("The fastest of " + measured + std::to_string(sweep.combinations().size()) + " combinations of " +
+                  (swept.empty() ? "nothing" : swept) + ": " + winner.combination.name + ".",
+              "# ", 100);
   text += wrapped("Measured " + time_text() + " on " + where + ", " + std::to_string(options.slides.size()) +
                       (options.slides.size() == 1 ? " slide" : " slides") + ", page cache " +
                       (options.cache == CachePolicy::warm ? "warm" : "cold") + ".",

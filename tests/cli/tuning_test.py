@@ -243,6 +243,24 @@ class Sweep(Case):
         self.assertIn(f"the budget of {budget} s ended it", result.stderr)
         self.assertIn("fastest", result.stdout)
 
+    def test_too_few_combinations_have_no_fastest(self):
+        self.measured()
+        (self.out / "tuned.toml").unlink()
+        grid = [row for row in self.rows() if row["phase"] == "grid"]
+        self.assertEqual(len(grid), 4)
+        # Nothing more is measured in no time.
+        nothing = self.arguments("--budget", "0.000001")
+        self.rewrite(grid[:1])
+        result = run(*nothing)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("measured 1 of 4 combinations: too few to choose from", result.stdout)
+        self.assertNotIn("fastest", result.stdout)
+        self.assertFalse((self.out / "tuned.toml").exists())
+        self.rewrite(grid[:2])
+        result = run(*nothing)
+        self.assertRegex(result.stdout, r"fastest  .*; 2 of 4 combinations were measured\n")
+        self.assertIn("# The fastest of 2 measured of 4 combinations", (self.out / "tuned.toml").read_text())
+
     def test_cold_cache(self):
         slide = self.folder / "own.svs"
         shutil.copy(self.slide(), slide)

@@ -15,6 +15,7 @@
 #include "runtime/page_cache.hpp"
 #include "support/test_slides.hpp"
 #include "sweep/machine_facts.hpp"
+#include "sweep/swept_slides.hpp"
 #include "sweep/tuned.hpp"
 
 using namespace slidestream;
@@ -134,6 +135,35 @@ TEST_CASE("another sweep's rows are refused, with what differs") {
   const Sweep more(other, {});
   CHECK(more.combinations().size() == 6);
   CHECK(more.runs_before() > 0);
+}
+
+TEST_CASE("slides are the same ones under other names") {
+  const test::TemporaryFolder folder;
+  const SweepOptions options = options_for(folder);
+  {
+    Sweep sweep(options, {});
+    sweep.run(never);
+  }
+  const std::size_t rows = SweepFile(options.folder).rows().size();
+  CHECK(rows >= 8);
+  namespace fs = std::filesystem;
+  fs::create_symlink(options.slides.front(), folder / "link.tif");
+  SweepOptions other = options;
+  for (const fs::path& name : {fs::relative(options.slides.front()), folder / "link.tif"}) {
+    other.slides = {name.string()};
+    CHECK(Sweep(other, {}).runs_before() == rows);
+  }
+}
+
+TEST_CASE("what a run doesn't read needn't be in the page cache") {
+  CHECK(was_warm(1.0, 1000, 1000));
+  // The rest is thumbnails and directories.
+  CHECK(was_warm(0.96, 1000, 950));
+  CHECK_FALSE(was_warm(0.9, 1000, 950));
+  CHECK_FALSE(was_warm(0.4, 1000, 1000));
+  // Something was read twice.
+  CHECK(was_warm(0.99, 1000, 5000));
+  CHECK(was_warm(0.0, 1000, 0));
 }
 
 TEST_CASE("combinations that can't be run are listed with the reason") {
