@@ -3,14 +3,18 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <filesystem>
 #include <iostream>
 #include <optional>
 #include <slidestream/error.hpp>
+#include <system_error>
 
 #include "cli/command.hpp"
 #include "cli/table.hpp"
 #include "config/printable.hpp"
 #include "ledger/preview.hpp"
+#include "system/denied.hpp"
 
 namespace slidestream::cli {
 
@@ -84,7 +88,8 @@ std::string gpu_line(const Config& config, const RunForecast& forecast) {
 
 std::string results_text(const Config& config, const std::optional<LedgerPreview>& begun) {
   std::string text = printable(config.output.dir);
-  if (!begun) return text;
+  // What is refused skips nothing.
+  if (!begun || !begun->refusal.empty()) return text;
   std::string found;
   const auto add = [&found](std::size_t count, const char* what) {
     if (count > 0) found += (found.empty() ? ": " : ", ") + std::to_string(count) + what;
@@ -218,17 +223,39 @@ std::string memory_warning(const Config& config, const GroupLimits& limits) {
          memory_text(*limits.memory) + ": the system may end it; lower pipeline.memory_mib or pipeline.threads";
 }
 
+StartForecast forecast_start(const Config& config, const ExpandedInputs& inputs, const RunOptions& options) {
+  namespace fs = std::filesystem;
+  StartForecast start;
+  const bool is_one_file = !options.file.empty();
+  const bool anew = options.fresh || is_one_file;
+  const auto begun = anew ? std::nullopt : preview_start(config, inputs.slides, inputs.canonical);
+  start.results = is_one_file ? printable(options.file) : results_text(config, begun);
+  if (begun && !begun->refusal.empty()) start.refusal = config.output.dir + ": " + begun->refusal;
+  // Without slides nothing is to be written.
+  if (inputs.slides.empty() || !start.refusal.empty()) return start;
+  const fs::path folder = config.output.dir;
+  std::error_code code;
+  const fs::file_status there = fs::status(folder, code);
+  if (!is_one_file && fs::exists(there) && !fs::is_directory(there)) {
+    start.refusal = config.output.dir + ": " + std::make_error_code(std::errc::not_a_directory).message();
+    return start;
+  }
+  const fs::path file = is_one_file ? fs::path(options.file) : folder / "slides.csv";
+  if (const std::string denied = denied_at(file); !denied.empty()) {
+    start.refusal = file.string() + ": " + reason_of(EACCES, file);
+  }
+  return start;
+}
+
 int dry_run(const Config& config, const ExpandedInputs& inputs, const RunOptions& options) {
   ForecastOptions forecast_options;
   if (!options.assume_gpu.empty()) forecast_options.assumed = gpu_model(options.assume_gpu);
   const RunForecast forecast = forecast_run(config, inputs.slides, forecast_options);
   const Style style = Style::of(1);
-  const bool anew = options.fresh || !options.file.empty();
-  const auto begun = anew ? std::nullopt : preview_start(config, inputs.slides, inputs.canonical);
-  const std::string results = options.file.empty() ? results_text(config, begun) : printable(options.file);
+  const StartForecast start = forecast_start(config, inputs, options);
   std::cout << forecast_text(config, forecast, style.terminal ? terminal_width(1) : 120, style) << style.bold("results")
-            << "  " << results << '\n';
-  if (begun && !begun->refusal.empty()) throw ConfigError(config.output.dir + ": " + begun->refusal);
+            << "  " << start.results << '\n';
+  if (!start.refusal.empty()) throw ConfigError(start.refusal);
   if (const std::string warning = memory_warning(config, group_limits()); !warning.empty()) {
     spdlog::warn("{}", warning);
   }

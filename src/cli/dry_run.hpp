@@ -22,6 +22,15 @@ std::string forecast_text(const Config& config, const RunForecast& forecast, int
 /// Networks don't count: what they take is found by running them.
 std::string memory_warning(const Config& config, const GroupLimits& limits);
 
+/// What a start would find where its results are to lie.
+struct StartForecast {
+  std::string results;  ///< the place, and what is done there; one line
+  std::string refusal;  ///< why it wouldn't start; empty: it would
+};
+
+/// Looks without changing anything. \throws OutputError where an earlier run's ledger can't be read
+StartForecast forecast_start(const Config& config, const ExpandedInputs& inputs, const RunOptions& options);
+
 /// `pipeline --dry-run`: prints it. Returns 0; 1 when a slide would fail at once. \throws ConfigError when nothing
 /// would be started.
 int dry_run(const Config& config, const ExpandedInputs& inputs, const RunOptions& options);

@@ -23,7 +23,6 @@
 #include "cli/terminal.hpp"
 #include "config/printable.hpp"
 #include "ledger/ledger_view.hpp"
-#include "ledger/preview.hpp"
 #include "ledger/schema.hpp"
 #include "output/atomic_file.hpp"
 #include "output/text.hpp"
@@ -123,13 +122,10 @@ int dry_run_of_volumes(const Config& config, const ExpandedInputs& inputs, const
     }
     std::cout << "\n" << table.text(style) << "\n" << errors;
   }
-  const auto begun = options.fresh ? std::nullopt : preview_start(config, inputs.slides, inputs.canonical);
-  std::cout << style.bold("results") << "  " << printable(config.output.dir);
-  if (begun && begun->done > 0) std::cout << ": " << begun->done << " done by an earlier run and skipped";
-  if (begun && begun->failed > 0) std::cout << ": " << begun->failed << " failed before and skipped";
-  std::cout << '\n';
+  const StartForecast start = forecast_start(config, inputs, options);
+  std::cout << style.bold("results") << "  " << start.results << '\n';
   volume::check_budget(config, networks);
-  if (begun && !begun->refusal.empty()) throw ConfigError(config.output.dir + ": " + begun->refusal);
+  if (!start.refusal.empty()) throw ConfigError(start.refusal);
   return fails ? exit_some_failed : exit_done;
 }
 

@@ -2,18 +2,17 @@
 
 #include <fcntl.h>
 #include <sqlite3.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
-#include <cstdio>
 #include <slidestream/error.hpp>
 #include <string>
 #include <system_error>
 
 #include "ledger/row_digest.hpp"
+#include "system/denied.hpp"
 
 namespace slidestream {
 
@@ -70,13 +69,8 @@ void make_by_umask(const std::filesystem::path& file) {
 std::string forbidden_file(const std::filesystem::path& file, bool to_write) {
   for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
     const std::string path = file.string() + suffix;
-    struct ::stat status {};
-    if (::stat(path.c_str(), &status) != 0 || ::access(path.c_str(), to_write ? R_OK | W_OK : R_OK) == 0) continue;
-    char mode[8];
-    std::snprintf(mode, sizeof mode, "%04o", static_cast<unsigned>(status.st_mode & 07777));
-    return path + " has the permissions " + mode + " and is of user " + std::to_string(status.st_uid) + " and group " +
-           std::to_string(status.st_gid) + "; this process is of user " + std::to_string(::geteuid()) + ", who can't " +
-           (to_write ? "write" : "read") + " it";
+    if (::access(path.c_str(), F_OK) != 0 || ::access(path.c_str(), to_write ? R_OK | W_OK : R_OK) == 0) continue;
+    return rights_text(path, to_write ? "write it" : "read it");
   }
   return {};
 }

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "ledger/database.hpp"
+#include "system/denied.hpp"
 
 namespace slidestream {
 
@@ -27,9 +28,7 @@ constexpr std::string_view entered_name = "started";
 
 fs::path notes_beside(const fs::path& ledger) { return ledger.string() + "-started"; }
 
-OutputError failed(const fs::path& file) {
-  return OutputError(file.string() + ": " + std::generic_category().message(errno));
-}
+OutputError failed(const fs::path& file) { return OutputError(file.string() + ": " + reason_of(errno, file)); }
 
 void enter_starts(Database& database, std::span<const std::int64_t> ids, const std::string& token, std::size_t count) {
   Statement start(database, "UPDATE slides SET state = 'running', attempts = attempts + 1 WHERE id = ?1");

@@ -11,6 +11,7 @@
 
 #include "sink/file_calls.hpp"
 #include "sink/temporary_name.hpp"
+#include "system/denied.hpp"
 
 namespace slidestream {
 
@@ -70,9 +71,7 @@ void AtomicFile::replace() {
   temporary_.clear();
 }
 
-void AtomicFile::fail(int code) const {
-  throw OutputError(path_.string() + ": " + std::generic_category().message(code));
-}
+void AtomicFile::fail(int code) const { throw OutputError(path_.string() + ": " + reason_of(code, path_)); }
 
 void remove_leftovers(const std::filesystem::path& folder) noexcept {
   try {

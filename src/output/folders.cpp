@@ -3,6 +3,8 @@
 #include <slidestream/error.hpp>
 #include <system_error>
 
+#include "system/denied.hpp"
+
 namespace slidestream {
 
 namespace {
@@ -33,7 +35,7 @@ void make_folder(const std::filesystem::path& folder) {
                       ", where nothing is");
   }
   if (!code) code = looked ? looked : std::make_error_code(std::errc::not_a_directory);
-  throw OutputError(folder.string() + ": " + code.message());
+  throw OutputError(folder.string() + ": " + reason_of(code.value(), folder));
 }
 
 }  // namespace slidestream

@@ -13,6 +13,7 @@
 #include "output/npy.hpp"
 #include "output/slides_csv.hpp"
 #include "output/views.hpp"
+#include "system/denied.hpp"
 
 namespace slidestream {
 
@@ -27,7 +28,7 @@ constexpr const char* corpus_name = "corpus.json";
 constexpr const char* histograms_name = "histograms.npy";
 
 [[noreturn]] void fail(const fs::path& path, const std::error_code& code) {
-  throw OutputError(path.string() + ": " + code.message());
+  throw OutputError(path.string() + ": " + reason_of(code.value(), path));
 }
 
 void write_histograms(AtomicFile& file, const Config& config, const Corpus& corpus, SlideSource& slides) {

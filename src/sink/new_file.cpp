@@ -6,16 +6,14 @@
 #include <cerrno>
 #include <cstdint>
 #include <slidestream/error.hpp>
-#include <system_error>
 
 #include "sink/file_calls.hpp"
+#include "system/denied.hpp"
 
 namespace slidestream {
 
 void write_new_file(const std::filesystem::path& path, std::initializer_list<std::span<const std::byte>> parts) {
-  const auto fail = [&path](int code) {
-    throw OutputError(path.string() + ": " + std::generic_category().message(code));
-  };
+  const auto fail = [&path](int code) { throw OutputError(path.string() + ": " + reason_of(code, path)); };
   const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (descriptor < 0) fail(errno);
   int code = 0;

@@ -15,6 +15,7 @@
 
 #include "sink/file_calls.hpp"
 #include "sink/temporary_name.hpp"
+#include "system/denied.hpp"
 
 namespace slidestream {
 
@@ -218,7 +219,7 @@ void publish_whole(const std::filesystem::path& file, const std::function<void(c
 }
 
 void PartialFile::check(int code) const {
-  if (code != 0) throw OutputError(name_.string() + ": " + std::generic_category().message(code));
+  if (code != 0) throw OutputError(name_.string() + ": " + reason_of(code, name_));
 }
 
 }  // namespace slidestream

@@ -13,18 +13,17 @@
 
 #include "sink/file_calls.hpp"
 #include "sink/partial_file.hpp"
+#include "system/denied.hpp"
 
 namespace slidestream {
 
 namespace {
 
 void check(int code, const std::filesystem::path& name) {
-  if (code != 0) throw OutputError(name.string() + ": " + std::generic_category().message(code));
+  if (code != 0) throw OutputError(name.string() + ": " + reason_of(code, name));
 }
 
-void check(const std::error_code& code, const std::filesystem::path& name) {
-  if (code) throw OutputError(name.string() + ": " + code.message());
-}
+void check(const std::error_code& code, const std::filesystem::path& name) { check(code.value(), name); }
 
 /// Makes a file's content, or a folder's names durable.
 int sync_path(const std::filesystem::path& path) noexcept {

@@ -17,6 +17,7 @@
 #include "output/folders.hpp"
 #include "output/text.hpp"
 #include "sweep/grid.hpp"
+#include "system/denied.hpp"
 
 namespace slidestream {
 
@@ -142,9 +143,7 @@ SweepFile::~SweepFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-void SweepFile::fail(int code) const {
-  throw OutputError(path_.string() + ": " + std::generic_category().message(code));
-}
+void SweepFile::fail(int code) const { throw OutputError(path_.string() + ": " + reason_of(code, path_)); }
 
 void SweepFile::read() {
   std::string text;

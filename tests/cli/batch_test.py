@@ -584,13 +584,40 @@ class Permissions(BatchCase):
         ledger.chmod(0o444)
         for folder in self.folder, self.out:
             folder.chmod(0o777)
-        other = (lambda: (os.setgid(65534), os.setuid(65534))) if os.geteuid() == 0 else None
-        if os.geteuid() == 0:
-            for file in [PIPELINE, slides / "a.svs", *pathlib.Path(PIPELINE).parents]:
-                if not os.stat(file).st_mode & 0o005:
-                    self.skipTest(f"{file} isn't for everybody, and who runs this is the superuser")
-        result = run_with(other, slides, "--out", self.out)
+        result = run_with(self.other(slides / "a.svs"), slides, "--out", self.out)
         self.assertOneLine(result, 2, str(ledger), "permissions 0444", "can't write")
+
+    def other(self, *files):
+        """What makes a process somebody else's, where who runs this may do everything."""
+        if os.geteuid() != 0:
+            return None
+        for file in [PIPELINE, *files, *pathlib.Path(PIPELINE).parents]:
+            if not os.stat(file).st_mode & 0o005:
+                self.skipTest(f"{file} isn't for everybody, and who runs this is the superuser")
+        return lambda: (os.setgid(65534), os.setuid(65534))
+
+    def test_a_folder_that_others_own_is_named_with_its_permissions(self):
+        slides = self.folder_of("a.svs")
+        self.folder.chmod(0o755)
+        slide = slides / "a.svs"
+        other = self.other(slide)
+        for mode in (0o750, 0o700) if other else (0o500, 0o600):
+            out = self.folder / f"{mode:o}"
+            out.mkdir()
+            out.chmod(mode)
+            self.addCleanup(out.chmod, 0o700)
+            rights = f": Permission denied: {out} has the permissions {mode:04o} and is of user {os.geteuid()} and group "
+            for words, file in (([slides, "--out", out], out / "slides.csv"),
+                                ([slides, "--out", out / "below"], out / "below"),
+                                (["convert", slide, out / "a.ome.tif"], out / "a.ome.tif")):
+                with self.subTest(mode=mode, words=words):
+                    self.assertOneLine(run_with(other, *words), 2, f"{file}{rights}", "who can't ")
+            for words, file in (([slides, "--out", out], out / "slides.csv"),
+                                ([slides, "--out", out / "below"], out / "below/slides.csv"),
+                                (["convert", slide, out / "a.ome.tif"], out / "a.ome.tif")):
+                with self.subTest(mode=mode, forecast=words):
+                    self.assertOneLine(run_with(other, *words, "--dry-run"), 2, f"{file}{rights}", "who can't ")
+            self.assertOneLine(run_with(other, slides, "--out", out, "--fresh", "--dry-run"), 2, rights)
 
 
 if __name__ == "__main__":

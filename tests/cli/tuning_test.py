@@ -34,6 +34,11 @@ class DryRun(Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.rows()[0]["windows"], "35")
         self.assertIn("1 done by an earlier run and skipped", run("--out", self.out, "--dry-run", slide).stdout)
+        # What is refused skips nothing.
+        other = run("--backend", "cpu", "--out", self.out, "--dry-run", "--set", "analysis.stride=64", slide)
+        self.assertOneLine(other, 2, "analysis.stride")
+        self.assertIn(f"results  {self.out}\n", other.stdout)
+        self.assertOneLine(run("--backend", "cpu", "--out", slide, "--dry-run", slide), 2, f"{slide}: Not a directory")
 
     def test_slides_that_would_fail(self):
         result = run("--backend", "cpu", "--dry-run", self.folder / "none.svs", self.slide())
