@@ -32,6 +32,8 @@
 #include "cli/progress_file.hpp"
 #include "cli/report.hpp"
 #include "cli/run_inputs.hpp"
+#include "cli/run_warnings.hpp"
+#include "cli/shortage.hpp"
 #include "cli/signals.hpp"
 #include "cli/tracing.hpp"
 #include "config/toml_text.hpp"
@@ -147,38 +149,6 @@ void report_results(const Config& config, RunResult& result, const Archive& arch
 /// The first signal that a run of its own was stopped by; 0: none.
 int signal_of(const EmbeddedRun* embedded) { return embedded == nullptr ? SignalScope::received() : 0; }
 
-void warn_of_clipped(const SpectrumSums& sums) {
-  if (sums.clipped == 0) return;
-  spdlog::warn(
-      "{} of {} values lie outside analysis.range and were counted in the end bins; percentiles among them aren't "
-      "given",
-      sums.clipped, sums.values);
-}
-
-/// \param input  "slide" or "volume"
-void warn_of_clamped(const Config& config, std::size_t slides, double most, const std::string& input = "slide") {
-  if (slides == 0) return;
-  const Network* const network = config.model.network.get();
-  spdlog::warn("{} gave values outside {} on {}; the image has them clamped: {:.3g} % of its values{}",
-               network != nullptr ? network->called() : "the network",
-               network != nullptr ? network->setting_name("range") : "model.range",
-               slides == 1 ? "a " + input : std::to_string(slides) + " " + input + "s", most * 100.0,
-               slides == 1 ? "" : " at most (model.clamped in slides.csv)");
-}
-
-void warn_of_saturated(const Config& config, std::size_t slides, double most) {
-  if (slides == 0) return;
-  const Network* const network = config.model.network.get();
-  spdlog::warn(
-      "{} gave scores that are too large or too small for a sigmoid on {}: at {:.3g} % of the pixels{} several classes "
-      "have "
-      "the largest value, and the lowest is the label; set {} to \"softmax\"",
-      network != nullptr ? network->called() : "the network",
-      slides == 1 ? "a slide" : std::to_string(slides) + " slides", most * 100.0,
-      slides == 1 ? "" : " at most (model.saturated in slides.csv)",
-      network != nullptr ? network->setting_name("activation") : "model.activation");
-}
-
 /// Where the run ended: written results, and the status that says how.
 int conclude(const Config& config, RunResult& result, const std::vector<std::string>& slides, Archive& archive,
              const Tracing& tracing, const RunOptions& options) {
@@ -265,6 +235,7 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
   Controls controls(embedded);
   RunControl& control = controls.control;
   Archive archive(config, inputs, options);
+  check_descriptors();
   controls.begin();
   tell_of_pixel_size(config.input);
   // One run over all slides but those that are to be alone, and a run for each of these.
@@ -352,6 +323,7 @@ int run_in_memory(const Config& config, const std::vector<std::string>& slides, 
 /// Runs one slide into one file, and writes nothing else. \throws ConfigError where another process writes the file
 int run_to_file(const Config& config, const std::string& slide, const RunOptions& options, std::future<void>& waking) {
   EmbeddedRun* const embedded = options.embedded;
+  check_descriptors();
   Controls controls(embedded);
   controls.begin();
   RunControl& control = controls.control;

@@ -27,6 +27,8 @@ namespace {
 
 /// Besides those of a failing storage: pauses of 30 s at most, some four minutes.
 constexpr int retries_of_shortage = 8;
+/// Of these, before a line says what is waited for: pauses of 0.7 s together.
+constexpr int silent_retries = 3;
 /// Where memory lacks: pauses of 3 s together.
 constexpr int retries_of_memory = 5;
 
@@ -90,6 +92,7 @@ bool SlideOpener::may_retry_storage(SlideRun& run, const SlideAttempt& attempt, 
   } else if (is_late(attempt.begin)) {
     run.fail("source", context_.text_of_limit(), {});
   } else if (attempt.number < retries + (no_descriptor && retries > 0 ? retries_of_shortage : 0)) {
+    if (no_descriptor && attempt.number >= silent_retries) tell_of_shortage(run);
     return true;
   } else if (no_descriptor) {
     // All slides that are left would fail: the next run does them.
@@ -99,6 +102,14 @@ bool SlideOpener::may_retry_storage(SlideRun& run, const SlideAttempt& attempt, 
     run.fail("source", current_cause(run.path), {});
   }
   return false;
+}
+
+/// Called while its failure is handled. Once: others that wait wait for the same.
+void SlideOpener::tell_of_shortage(const SlideRun& run) {
+  std::call_once(shortage_said_, [&] {
+    if (!context_.on_warning) return;
+    context_.on_warning(run.path + ": " + current_cause(run.path) + ": it is tried again for some minutes");
+  });
 }
 
 void SlideOpener::begin(SlideRun& run, SlideAttempt& attempt) {

@@ -37,6 +37,7 @@ class SlideOpener {
  private:
   bool try_to_open(SlideRun& run, SlideAttempt& attempt);
   bool may_retry_storage(SlideRun& run, const SlideAttempt& attempt, bool no_descriptor);
+  void tell_of_shortage(const SlideRun& run);
   void begin(SlideRun& run, SlideAttempt& attempt);
   void plan(SlideRun& run) const;
   void begin_result(SlideRun& run) const;
@@ -55,6 +56,7 @@ class SlideOpener {
   const std::vector<std::string>& slides_;
   const RunControl& control_;
   std::once_flag library_said_;
+  std::once_flag shortage_said_;
 };
 
 }  // namespace slidestream

@@ -590,6 +590,23 @@ class Limits(ArchiveCase):
         self.assertEqual([row["status"] for row in rows], ["failed", "done"])
         self.assertIn(f"took longer than input.max_seconds = {limit}", rows[0]["error"])
 
+    def test_too_few_descriptors_end_the_start_with_one_line(self):
+        slides = self.tiny_slides(2)
+        for most in range(7, 12):
+            for name, words in ("folder", [slides, "--out"]), ("file", ["convert", slides / "slide-000.svs"]):
+                out = self.folder / f"{name}-{most}.ome.tif"
+                with self.subTest(most=most, name=name):
+                    result = run(*words, out, timeout=100,
+                                 preexec_fn=lambda most=most: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most)))
+                    # UBSan opens a pipe to look at a type, and takes want of descriptors for a fault.
+                    if "UndefinedBehaviorSanitizer" in result.stderr:
+                        continue
+                    if name == "folder" or result.returncode != 0:
+                        # Below that SQLite has words of its own.
+                        self.assertOneLine(result, 2, "raise the limit of open files (ulimit -n)" if most > 9 else "")
+                        self.assertNotIn("progress.json", result.stderr)
+                    self.assertEqual(run(*words, out).returncode, 0)
+
     def test_no_slide_fails_for_want_of_descriptors(self):
         slides = self.tiny_slides(3)
         told = 0

@@ -327,6 +327,31 @@ TEST_CASE("errors of reading that pass are waited for, and those that stay fail 
   }
 }
 
+TEST_CASE("a slide that waits for a free descriptor says so") {
+  for (const Backend backend : test::backends()) {
+    const test::TemporaryFolder folder;
+    const std::vector<std::string> slides = test::equal_slides(folder, 1);
+    Config config = config_of_small_strips(backend);
+    config.input.retries = 1;
+    RunControl control;
+    std::mutex mutex;
+    std::string said;
+    control.on_warning = [&](const std::string& line) {
+      const std::lock_guard lock(mutex);
+      said = line;
+      control.request_stop();
+    };
+    test::fail_reads(slides[0], 1'000'000, EMFILE);
+    const RunResult result = run_pipeline(config, slides, control);
+    test::fail_reads("", 0, 0);
+    CHECK(result.interrupted);
+    CHECK(result.failure == "");
+    CHECK(result.slides.empty());
+    CHECK_MESSAGE(said.starts_with(slides[0] + ": can't be read at byte 0: Too many open files"), said);
+    CHECK_MESSAGE(said.ends_with("(ulimit -n): it is tried again for some minutes"), said);
+  }
+}
+
 TEST_CASE("a read that fails while a slide is opened is the error that is reported, whichever read it is") {
   const test::TemporaryFolder folder;
   for (const test::Coding coding : {test::Coding::none, test::Coding::lzw, test::Coding::jpeg}) {
