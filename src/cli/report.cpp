@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "cli/table.hpp"
+#include "cli/volume_command.hpp"
 #include "config/printable.hpp"
 
 namespace slidestream::cli {
@@ -117,8 +118,10 @@ std::string places_text(const Config& config, const Corpus& corpus) {
   std::string text = printable(config.output.dir) + ": slides.csv, corpus.json";
   if (config.operators.runs("spectrum")) text += ", histograms.npy";
   if (corpus.artifacts > 0) {
-    text += corpus.artifacts_elsewhere ? ", files where artifacts.csv says" : ", images/, artifacts.csv";
+    for (const std::string& folder : corpus.artifact_folders) text += ", " + folder + "/";
+    text += corpus.artifacts_elsewhere ? ", files where artifacts.csv says" : ", artifacts.csv";
   }
+  if (writes_labels(config)) text += ", labels.csv";
   if (corpus.failed + corpus.incomplete > 0) text += ", failures.csv";
   if (!corpus.maps.empty()) text += ", maps/ (" + std::to_string(corpus.maps.size()) + ")";
   return text;

@@ -182,9 +182,14 @@ void Corpus::add(const SlideResult& slide) {
   gpu_fallback_tiles += slide.gpu_fallback_tiles;
   artifacts += slide.artifacts.size();
   artifact_bytes += bytes_of(slide.artifacts);
-  artifacts_elsewhere = artifacts_elsewhere || std::ranges::any_of(slide.artifacts, [](const Artifact& artifact) {
-                          return !artifact.file.starts_with("images/");
-                        });
+  for (const Artifact& artifact : slide.artifacts) {
+    const std::string folder = artifact.file.substr(0, artifact.file.find('/'));
+    if (folder == "images" || folder == "features") {
+      artifact_folders.insert(folder);
+    } else {
+      artifacts_elsewhere = true;
+    }
+  }
   try {
     sums += slide.sums;
   } catch (const std::exception& error) {

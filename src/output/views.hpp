@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -42,12 +43,13 @@ struct Corpus {
     std::string first;  ///< path of the first
     std::size_t slides = 0;
   };
-  std::map<std::string, Cause> causes;  ///< by their text without numbers; a bounded number of them, "" for the rest
-  bool artifacts_elsewhere = false;     ///< some lie in other folders for results, which were joined
-  std::size_t clamped_slides = 0;       ///< that have an image of a network of whose values some were clamped
-  double most_clamped = 0.0;            ///< the largest share of a slide's
-  std::size_t saturated_slides = 0;     ///< of which a sigmoid made classes equal (`saturated_share`)
-  double most_saturated = 0.0;          ///< the largest share of a slide's
+  std::map<std::string, Cause> causes;     ///< by their text without numbers; a bounded number of them, "" for the rest
+  std::set<std::string> artifact_folders;  ///< of this run's folder that have some: "images", "features"
+  bool artifacts_elsewhere = false;        ///< some lie in other folders for results, which were joined
+  std::size_t clamped_slides = 0;          ///< that have an image of a network of whose values some were clamped
+  double most_clamped = 0.0;               ///< the largest share of a slide's
+  std::size_t saturated_slides = 0;        ///< of which a sigmoid made classes equal (`saturated_share`)
+  double most_saturated = 0.0;             ///< the largest share of a slide's
   SpectrumSums sums;
   std::map<std::string, std::string> deciding;            ///< `SlideSource::deciding`
   std::vector<std::string> value_names;                   ///< of all slides' values, in the order of their first

@@ -116,6 +116,24 @@ TEST_CASE("the summary of a run without the spectrum is of the files that were m
         "speed    4.00 s, 1.33 s per slide, 2.00 MB/s read\n"
         "failed   1 of 3\n"
         "         1 x no TIFF: bad.svs\n");
+  SlideResult vectors = run.slides[0];
+  vectors.path = "vectors.svs";
+  vectors.artifacts = {{"model", "features", "features/vectors.h5", 1, 1}};
+  Corpus of_features(1);
+  of_features.add(vectors);
+  CHECK(summary_text(config, run, of_features, 0, Style{}).find("corpus.json, features/, artifacts.csv\n") !=
+        std::string::npos);
+  vectors.artifacts.front().file = "part-1/features/vectors.h5";
+  Corpus joined(1);
+  joined.add(vectors);
+  CHECK(summary_text(config, run, joined, 0, Style{}).find("corpus.json, files where artifacts.csv says\n") !=
+        std::string::npos);
+  Config volumes = config;
+  volumes.operators.run = {"volume"};
+  CHECK(summary_text(volumes, run, corpus, 0, Style{}).find(", artifacts.csv, labels.csv, failures.csv\n") !=
+        std::string::npos);
+  volumes.volume.fusion = VolumeFusion::blend;
+  CHECK(summary_text(volumes, run, corpus, 0, Style{}).find("labels.csv") == std::string::npos);
   corpus.artifacts_elsewhere = true;
   CHECK(summary_text(config, run, corpus, 0, Style{}).find(", files where artifacts.csv says, failures.csv\n") !=
         std::string::npos);
