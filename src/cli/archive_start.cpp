@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <slidestream/error.hpp>
 
+#include "cli/terminal.hpp"
 #include "ledger/fingerprint.hpp"
 #include "ledger/identity.hpp"
 #include "ledger/schema.hpp"
@@ -67,10 +68,10 @@ void log_other_results(const Config& config, const LedgerStart& start) {
                  config.output.dir);
   }
   if (start.left_out > 0) {
-    spdlog::warn(
-        "{} of the slides of earlier runs in {} aren't among these inputs: they stay in {} and are in no table of "
-        "results",
-        start.left_out, config.output.dir, ledger_name);
+    const bool is_one = start.left_out == 1;
+    spdlog::warn("{} of earlier runs in {} {} among these inputs: {} in {}, and in no table of results",
+                 count_of(start.left_out, "slide"), config.output.dir, is_one ? "isn't" : "aren't",
+                 is_one ? "it stays" : "they stay", ledger_name);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <cctype>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <iostream>
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
@@ -225,16 +226,37 @@ class Program {
     return exit_done;
   }
 
+  /// An option that has more values than it takes; null: none has.
+  const CLI::Option* given_too_often() const {
+    const auto options = named_command().get_options();
+    const auto found = std::ranges::find_if(options, [](const CLI::Option* option) {
+      return option->nonpositional() && option->get_type_size() > 0 &&
+             option->get_multi_option_policy() == CLI::MultiOptionPolicy::Throw &&
+             static_cast<long long>(option->count()) > option->get_items_expected_max();
+    });
+    return found == options.end() ? nullptr : *found;
+  }
+
   std::string usage_text(const CLI::ParseError& error) const {
-    if (const auto* extras = dynamic_cast<const CLI::ExtrasError*>(&error); extras == nullptr) {
-      return one_line(error.what());
-    }
     const CLI::App& command = command_at_fault();
     const std::vector<std::string> unknown = command.remaining(true);
     const auto is_option = [](const std::string& word) { return word.starts_with('-'); };
     const auto option = std::ranges::find_if(unknown, is_option);
+    if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+      if (const CLI::Option* const often = given_too_often(); often != nullptr) {
+        return often->get_name() + " is given " + std::to_string(often->count()) + " times; expected once";
+      }
+    }
+    // CLI11 misses an argument before it says that a word is none.
+    const bool is_unknown = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr ||
+                            (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && option != unknown.end());
+    if (!is_unknown) return one_line(error.what());
     if (option == unknown.end())
       return "unexpected argument '" + one_line(unknown.empty() ? "" : unknown.front()) + "'";
+    std::error_code code;
+    if (std::filesystem::exists(*option, code)) {
+      return "unknown option '" + one_line(*option) + "'; the file of this name is ./" + one_line(*option);
+    }
     std::vector<std::string> names;
     for (const OptionText& known : options_of(command)) {
       names.insert(names.end(), known.names.begin(), known.names.end());

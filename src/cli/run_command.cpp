@@ -191,7 +191,10 @@ int conclude(const Config& config, RunResult& result, const std::vector<std::str
   // A limit that is reached by the last slides has stopped nothing.
   const std::size_t left = slides_left(archive);
   const bool stopped = !archive.stopped().empty() && left > 0;
-  if (stopped) spdlog::error("{}: {} slides failed, {} are left", archive.stopped(), corpus.failed, left);
+  if (stopped) {
+    spdlog::error("{}: {} failed, and {} {} left", archive.stopped(), count_of(corpus.failed, "slide"), left,
+                  left == 1 ? "is" : "are");
+  }
   if (options.embedded != nullptr && stopped) options.embedded->stopped = archive.stopped();
   if (const int signal = signal_of(options.embedded); signal != 0) {
     if (left > 0) {

@@ -206,9 +206,13 @@ int sweep_slides(const SweepCommandOptions& options) {
   };
   Sweep sweep(wanted, watcher);
   shown = &sweep;
-  spdlog::info("{} combinations, {} runs each after {} to warm up, in an order by seed {}", sweep.combinations().size(),
-               wanted.repeat, wanted.warm_up, wanted.seed);
-  if (sweep.runs_before() > 0) spdlog::info("{} rows of {}/sweep.csv count", sweep.runs_before(), folder);
+  spdlog::info("{}, {} each after {} to warm up, in an order by seed {}",
+               count_of(sweep.combinations().size(), "combination"),
+               count_of(static_cast<unsigned long long>(wanted.repeat), "run"), wanted.warm_up, wanted.seed);
+  if (sweep.runs_before() > 0) {
+    spdlog::info("{} of {}/sweep.csv {}", count_of(sweep.runs_before(), "row"), folder,
+                 sweep.runs_before() == 1 ? "counts" : "count");
+  }
   RunControl control;
   {
     const SignalScope signals(control);

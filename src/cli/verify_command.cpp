@@ -246,9 +246,12 @@ int verify(const VerifyOptions& options) {
     return 128 + std::max(1, SignalScope::received());
   }
   record.remove();
-  if (known > 0) spdlog::info("{} files were verified before an interruption", known.load());
+  if (known > 0) {
+    spdlog::info("{} {} verified before an interruption", count_of(known, "file"), known == 1 ? "was" : "were");
+  }
   if (const std::uint64_t left = reader.unfinished(); left > 0) {
-    spdlog::warn("{} slides aren't done: nothing of them was verified", left);
+    spdlog::warn("{} done: nothing of {} was verified", count_of(left, "slide") + (left == 1 ? " isn't" : " aren't"),
+                 left == 1 ? "it" : "them");
   }
   if (!options.quiet) {
     std::cout << count_text(all - differing) << " of " << count_text(all) << (all == 1 ? " file" : " files") << " of "

@@ -23,7 +23,10 @@ double mpp_of(std::string_view text, const std::string& place) {
   if (text.empty()) return 0.0;
   const double mpp = positive_number(text).value_or(0.0);
   if (!(mpp >= 0.001 && mpp <= 1000.0)) {
-    throw ConfigError(place + ": mpp is " + quoted_number(text) + "; expected 0.001 to 1000, or nothing");
+    // What is no number may be a name: it isn't repeated.
+    const std::string number = quoted_number(text);
+    throw ConfigError(place + ": mpp is " + (number == unknown_value ? "no number" : number) +
+                      "; expected 0.001 to 1000, or nothing");
   }
   return mpp;
 }
@@ -120,7 +123,8 @@ std::vector<ManifestLine> csv_entries(std::string_view text, const std::string& 
     CsvRecord& record = records[i];
     const std::string place = origin + ":" + std::to_string(record.line);
     if (column >= record.fields.size()) {
-      throw ConfigError(place + ": " + std::to_string(record.fields.size()) + " fields; expected the path in field " +
+      throw ConfigError(place + ": " + std::to_string(record.fields.size()) +
+                        (record.fields.size() == 1 ? " field" : " fields") + "; expected the path in field " +
                         std::to_string(column + 1));
     }
     ManifestLine entry{record.line, std::move(record.fields[column])};

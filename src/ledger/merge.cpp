@@ -107,8 +107,10 @@ void tell_left_out(Part& part, MergeResult& result) {
   Statement select(*part.database,
                    "SELECT count(*) FROM slides WHERE position IS NULL AND state IN ('done', 'failed')");
   if (!select.step() || select.integer(0) == 0) return;
+  const bool is_one = select.integer(0) == 1;
   result.warnings.push_back(part.folder + ": " + std::to_string(select.integer(0)) +
-                            " slides of its earlier runs weren't among its last inputs, and are left out");
+                            (is_one ? " slide of its earlier runs wasn't among its last inputs, and is left out"
+                                    : " slides of its earlier runs weren't among its last inputs, and are left out"));
 }
 
 /// By position where the manifests agree; paths settle the rest.

@@ -849,7 +849,16 @@ class Shards(ArchiveCase):
             self.assertEqual(result.returncode, 0, result.stderr)
             done.append(len(self.rows()))
         self.assertEqual(sum(done), 12)
-        self.assertIn(f"{done[0]} of the slides of earlier runs in {self.out} aren't among these inputs", result.stderr)
+        self.assertRegex(result.stderr, rf"{done[0]} slides? of earlier runs in {self.out} (isn't|aren't) among these inputs")
+
+    def test_one_slide_is_spoken_of_as_one(self):
+        slides = self.tiny_slides(2)
+        self.assertEqual(run(slides / "slide-000.svs", "--out", self.out).returncode, 0)
+        result = run(slides / "slide-001.svs", "--out", self.out)
+        self.assertIn(f"1 slide of earlier runs in {self.out} isn't among these inputs: it stays in run.sqlite, and in no "
+                      "table of results\n", result.stderr)
+        merged = run("merge", self.out, "--out", self.folder / "merged")
+        self.assertIn(f"{self.out}: 1 slide of its earlier runs wasn't among its last inputs, and is left out\n", merged.stderr)
 
     def test_an_empty_shard_is_well(self):
         result = run(self.slide(), "--out", self.out, "--shard", "1/2")

@@ -186,7 +186,7 @@ class Statuses(BatchCase):
         result = run(slides, "--out", self.out, "--max-failures", 1, "--threads", 1)
         self.assertEqual(result.returncode, 3, result.stderr)
         self.assertIn("stopped by --max-failures 1", result.stderr)
-        self.assertIn("are left", result.stderr)
+        self.assertRegex(result.stderr, r"(1 slide|\d+ slides) failed, and (1 is|\d+ are) left\n")
         # Without the limit, the same command does the rest.
         self.assertEqual(run(slides, "--out", self.out).returncode, 1)
         # A limit that the last slide reaches has stopped nothing.
@@ -450,7 +450,7 @@ class Verify(BatchCase):
         record = self.out / "verify.partial.list"
         record.write_text(f"{about.st_size} {about.st_mtime_ns // 10**9}.{about.st_mtime_ns % 10**9} {rows[name]['digest']} {name}\n")
         result = self.assertDone(self.verify())
-        self.assertIn("1 files were verified before an interruption", result.stderr)
+        self.assertIn("1 file was verified before an interruption", result.stderr)
         self.assertFalse(record.exists())
         # From the beginning, it is.
         self.assertOneLine(self.verify(), 1, f"{outlines}: has the digest ")

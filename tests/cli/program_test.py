@@ -123,6 +123,10 @@ class Usage(Case):
             ([small, "info", small], "stands before the command 'info'"),
             (["--set"], "--set"),
             (["info"], "required"),
+            (["info", "-dash.svs"], "unknown option '-dash.svs' (see pipeline info --help)"),
+            (["--out", "a", "--out", "b", small], "--out is given 2 times; expected once (see pipeline --help)"),
+            (["--maps", "npy", small, "--maps", "npy", "--maps", "tiff"], "--maps is given 3 times; expected once"),
+            (["convert", small, "--to", "dzi", "-o", "a", "-o", "b"], "--out is given 2 times; expected once"),
             (["synth"], "--out"),
             (["synth", "--out", ""], "--out: can't be empty"),
             (["synth", "--out", "x.svs", "--seed", "-1"], "isn't a whole number from 0 to 18446744073709551615"),
@@ -143,6 +147,13 @@ class Usage(Case):
                 self.assertOneLine(run(*arguments, cwd=self.folder), 2, message)
                 self.assertFalse((self.folder / "slidestream-out").exists())
                 self.assertFalse((self.folder / "x.svs").exists())
+
+    def test_a_file_whose_name_begins_as_an_options(self):
+        shutil.copy(self.slide(), self.folder / "-dash.svs")
+        for command in "info", "convert":
+            self.assertOneLine(run(command, "-dash.svs", cwd=self.folder), 2,
+                               "unknown option '-dash.svs'; the file of this name is ./-dash.svs (see")
+        self.assertEqual(run("info", "./-dash.svs", cwd=self.folder).returncode, 0)
 
     def test_a_value_that_is_empty_takes_no_other_word(self):
         small = self.slide()

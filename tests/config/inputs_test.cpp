@@ -241,7 +241,7 @@ TEST_CASE("CSV lists give slides their pixel size") {
   // The column of a list that was cut wrong may have a name.
   for (const std::string& wrong :
        {std::string("x"), std::string("Doe^Jane"), std::string("0.5\x1b[2J"), std::string(10'000, '1')}) {
-    refused("path,mpp\na.svs," + wrong + "\n", "2: mpp is an unknown value; expected 0.001 to 1000, or nothing");
+    refused("path,mpp\na.svs," + wrong + "\n", "2: mpp is no number; expected 0.001 to 1000, or nothing");
   }
 }
 
@@ -341,7 +341,7 @@ TEST_CASE("a CSV gives its column path, else the first") {
   CHECK(scene.expand({scene / "only-header.csv"}).empty());
   scene.file("short.csv", "id,path\n1,a.svs\n2\n");
   CHECK_THROWS_WITH_AS(expand_inputs({scene / "short.csv"}),
-                       (scene / "short.csv" + ":3: 1 fields; expected the path in field 2").c_str(), ConfigError);
+                       (scene / "short.csv" + ":3: 1 field; expected the path in field 2").c_str(), ConfigError);
   scene.file("blank.csv", "id,path\n1,\n");
   CHECK_THROWS_WITH_AS(expand_inputs({scene / "blank.csv"}), (scene / "blank.csv" + ":2: the path is empty").c_str(),
                        ConfigError);
