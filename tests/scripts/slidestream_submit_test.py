@@ -69,6 +69,9 @@ class Arguments(SubmitCase):
                 ([*good, "--out", "a\\b"], "backslash"),
                 ([*good, "--out", ""], "empty path"),
                 ([*good, "--sbatch", "partition=x"], "--sbatch"),
+                ([*good, "--sbatch=--array=1-99"], "use --shards"),
+                ([*good, "--sbatch=--arr=1-99"], "use --shards"),
+                ([*good, "--sbatch=--array", "--sbatch=1-99"], "use --shards"),
                 ([*good, "--pipeline", self.folder / "none"], "no such program"),
                 ([*good, "--", "--set", "analysis.bin=1"], "analysis.bins"),
                 ([*good, "--", "--fresh"], "--fresh can't be"),
@@ -92,11 +95,19 @@ class Arguments(SubmitCase):
         self.assertOneLine(self.submit_to_nothing("--nodes", 3), 2, "--shards 2")
         self.assertEqual(self.submit_to_nothing("--nodes", 3, "--shards", 2).returncode, 0)
 
-    def submit_to_nothing(self, *arguments):
+    def test_tasks_that_are_still_queued_are_not_submitted_twice(self):
+        self.assertEqual(self.submit_to_nothing("--nodes", 2, queued="7_1").returncode, 0)
+        self.assertOneLine(self.submit_to_nothing("--nodes", 2, queued="7_[1-2%2] x"), 2, "tasks of job 7 are still queued",
+                           "scancel 7")
+        self.assertEqual(self.submit_to_nothing("--nodes", 2, "--dry-run", queued="7_1").returncode, 0)
+        self.assertEqual(self.submit_to_nothing("--nodes", 2).returncode, 0)
+
+    def submit_to_nothing(self, *arguments, queued=""):
         programs = self.folder / "bin"
         programs.mkdir(exist_ok=True)
-        (programs / "sbatch").write_text("#!/bin/sh\necho 7\n")
-        (programs / "sbatch").chmod(0o755)
+        for name, text in ("sbatch", "echo 7"), ("squeue", f'[ "$*" = "--noheader --jobs 7" ] && echo "{queued}"'):
+            (programs / name).write_text(f"#!/bin/sh\n{text}\n")
+            (programs / name).chmod(0o755)
         return submit(self.slide(), "--out", self.out, *arguments,
                       environment={"PATH": f"{programs}:{os.environ['PATH']}"})
 
@@ -188,6 +199,16 @@ for i in {{1..6000}}; do sleep 0.05; done""")
         process = self.start(shard)
         self.wait_for_note("begins")
         process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(120), 143)
+        self.assertEqual(self.notes.read_text(), "begins\nTERM\nscontrol requeue 7_1\n")
+
+    def test_a_signal_before_the_shell_knows_its_child_is_passed_on(self):
+        shard, _ = self.scripts(self.slide(), "--nodes", 1, pipeline=self.stand_in("RUNNING"))
+        begun = f"until grep -q begins {shlex.quote(str(self.notes))} 2>/dev/null; do sleep 0.02; done"
+        text = shard.read_text()
+        self.assertEqual(text.count('"${command[@]}" &\n'), 1)
+        shard.write_text(text.replace('"${command[@]}" &\n', '"${command[@]}" &\n  kill -TERM $$\n  ' + begun + "\n"))
+        process = self.start(shard)
         self.assertEqual(process.wait(120), 143)
         self.assertEqual(self.notes.read_text(), "begins\nTERM\nscontrol requeue 7_1\n")
 
