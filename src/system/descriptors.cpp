@@ -8,15 +8,15 @@
 namespace slidestream {
 
 std::size_t free_descriptors(std::size_t most) {
-  std::vector<int> open;
-  open.reserve(most);
-  while (open.size() < most) {
+  std::vector<int> opened;
+  opened.reserve(most);
+  while (opened.size() < most) {
     const int descriptor = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) break;
-    open.push_back(descriptor);
+    opened.push_back(descriptor);
   }
-  for (const int descriptor : open) ::close(descriptor);
-  return open.size();
+  for (const int descriptor : opened) ::close(descriptor);
+  return opened.size();
 }
 
 }  // namespace slidestream

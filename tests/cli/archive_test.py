@@ -592,7 +592,7 @@ class Limits(ArchiveCase):
 
     def test_too_few_descriptors_end_the_start_with_one_line(self):
         slides = self.tiny_slides(2)
-        for most in range(7, 12):
+        for most in range(8, 12):
             for name, words in ("folder", [slides, "--out"]), ("file", ["convert", slides / "slide-000.svs"]):
                 out = self.folder / f"{name}-{most}.ome.tif"
                 with self.subTest(most=most, name=name):

@@ -50,9 +50,9 @@ TEST_CASE("what denies a file is named with its permissions") {
     const Nobody nobody;
     return denied_at(file);
   };
-  const std::string open = denied(0777, closed / "a");
-  if (!open.empty()) {
-    MESSAGE("SKIPPED: nobody may reach the folder for temporary files: " << open);
+  const std::string far = denied(0777, closed / "a");
+  if (!far.empty()) {
+    MESSAGE("SKIPPED: nobody may reach the folder for temporary files: " << far);
     return;
   }
   struct ::stat status {};
