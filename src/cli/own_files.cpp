@@ -332,6 +332,11 @@ FolderGuard::FolderGuard(const Config& config, bool overwrite, bool begins_anew)
     const std::unique_ptr<Database> database = open_to_read(folder_ / ledger_name);
     Statement files(*database, "SELECT file FROM artifacts");
     while (files.step()) made_.insert((folder_ / files.text(0)).string());
+    // A process that dies may have given files their names.
+    Statement failed(*database,
+                     "SELECT image_name FROM slides WHERE state = 'failed' AND image_name IS NOT NULL AND "
+                     "coalesce(CAST(cause AS TEXT), '') NOT LIKE 'the process died%'");
+    while (failed.step()) failed_.insert(failed.text(0));
   } catch (const Error&) {
     // Who begins the run says what is wrong with the ledger.
   }
@@ -361,8 +366,17 @@ void FolderGuard::check_file(const fs::path& file) const {
     throw SlideError(one_line(file.string()) +
                      ": is there already, and the folder had no ledger that lists it; --overwrite replaces it");
   }
-  if (is_ours_ && (kind == nullptr || !kind->always_says_so)) return;
+  if (is_ours_ && (kind == nullptr || !kind->always_says_so) && !is_of_failed(file)) return;
   throw SlideError(refusal(file));
+}
+
+/// NAME.SUFFIX, where the ledger has a slide NAME that failed: that has no files.
+bool FolderGuard::is_of_failed(const fs::path& file) const {
+  const std::string name = file.filename().string();
+  for (std::size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1)) {
+    if (failed_.contains(name.substr(0, dot))) return true;
+  }
+  return false;
 }
 
 void FolderGuard::check_page(const fs::path& page) const {

@@ -45,6 +45,7 @@ class FolderGuard {
 
  private:
   void check_page(const std::filesystem::path& page) const;
+  bool is_of_failed(const std::filesystem::path& file) const;
 
   std::filesystem::path folder_;
   bool overwrite_;
@@ -52,7 +53,8 @@ class FolderGuard {
   bool moves_maps_;  ///< with other results, before the first is written
   bool had_ledger_;  ///< before the run
   bool is_ours_;     ///< it has a ledger: files that don't say whose they are count as this program's
-  std::unordered_set<std::string> made_;  ///< files that the ledger lists, whatever became of them
+  std::unordered_set<std::string> made_;    ///< files that the ledger lists, whatever became of them
+  std::unordered_set<std::string> failed_;  ///< names of files of slides that failed before the run
 };
 
 }  // namespace slidestream::cli

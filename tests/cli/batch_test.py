@@ -161,10 +161,13 @@ class Targets(BatchCase):
         drawn = self.folder / "drawn" / place
         drawn.parent.mkdir(parents=True)
         drawn.write_text('{"type": "FeatureCollection", "features": []}')
-        result = run("tissue", slides, "--out", self.folder / "drawn")
-        self.assertEqual(result.returncode, 1, result.stderr)
-        self.assertIn(f"{drawn}: {self.REFUSAL}", result.stderr)
-        self.assertEqual(drawn.read_text(), '{"type": "FeatureCollection", "features": []}')
+        # The folder has a ledger at the second start.
+        for more in [], ["--retry-failed"]:
+            result = run("tissue", slides, "--out", self.folder / "drawn", *more)
+            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertIn(f"{drawn}: {self.REFUSAL}", result.stderr)
+            self.assertEqual(drawn.read_text(), '{"type": "FeatureCollection", "features": []}')
+        self.assertDone(run("tissue", slides, "--out", self.folder / "drawn", "--retry-failed", "--overwrite"))
 
 
 class Statuses(BatchCase):
