@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "cli/table.hpp"
-#include "cli/volume_command.hpp"
 #include "config/printable.hpp"
+#include "output/views.hpp"
 
 namespace slidestream::cli {
 

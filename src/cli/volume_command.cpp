@@ -170,10 +170,6 @@ std::shared_ptr<const OwnWork> work_of_volumes() {
   return work;
 }
 
-bool writes_labels(const Config& config) {
-  return config.operators.runs("volume") && config.volume.fusion != VolumeFusion::blend;
-}
-
 void write_labels(const Config& config) {
   const fs::path folder = config.output.dir;
   if (!writes_labels(config)) return;

@@ -13,9 +13,6 @@ std::shared_ptr<RunOptions> add_volume_command(CLI::App& app, Action& action);
 /// Runs over volumes as `run` has them, with networks of its own. For one run.
 std::shared_ptr<const OwnWork> work_of_volumes();
 
-/// Whether results of this configuration have labels.csv.
-bool writes_labels(const Config& config);
-
 /// Writes labels.csv of a folder with volumes' labels: the voxels of each label of each volume that is done, with their
 /// mm^3. Nothing for other results. \throws OutputError
 void write_labels(const Config& config);
