@@ -150,10 +150,12 @@ class Slow(FaultCase):
 
     def test_one_image(self):
         slide = self.slide("wide", "4096x1024")
-        image = self.folder / "wide.ome.tif"
-        file = self.folder / "wide.partial.progress.json"
+        made = self.folder / "made"
+        made.mkdir()
+        image = made / "wide.ome.tif"
+        file = made / "wide.partial.progress.json"
         self.assertIn("wide.ome.tif: nobody writes it", run("status", image).stderr)
-        process = self.begin(self.folder / "wide.", "convert", slide, image, "--tile", 128, each=200)
+        process = self.begin(made, "convert", slide, image, "--tile", 128, each=200)
         self.told(process, file, lambda now: now["tiles_written"] > 0)
         process.send_signal(signal.SIGSTOP)
         self.assertRegex(self.status(image), rf"state     running \(.*process {process.pid}\)(.*)\n"
@@ -162,7 +164,7 @@ class Slow(FaultCase):
         process.communicate()
         self.assertRegex(self.status(image), r"state     dead: (.*\n)+partial   ")
         self.assertEqual(run("convert", slide, image).returncode, 0)
-        self.assertEqual(sorted(path.name for path in self.folder.glob("wide.*")), ["wide.ome.tif"])
+        self.assertEqual(sorted(path.name for path in made.iterdir()), ["wide.ome.tif"])
         self.assertIn("wide.ome.tif: it is whole, and nobody writes it", run("status", image).stderr)
 
     def test_it_is_not_written_where_it_cannot_be(self):
