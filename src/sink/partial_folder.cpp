@@ -65,10 +65,13 @@ int trade_names(const std::filesystem::path& name, const std::filesystem::path& 
   const std::filesystem::path aside = earlier(name);
   std::error_code code;
   std::filesystem::remove_all(aside, code);
-  for (const auto& [from, to] : {std::pair(&target, &aside), {&name, &target}, {&aside, &name}}) {
-    if (::rename(from->c_str(), to->c_str()) != 0) return errno;
+  if (::rename(target.c_str(), aside.c_str()) != 0) return errno;
+  if (::rename(name.c_str(), target.c_str()) != 0) {
+    const int cause = errno;
+    // The earlier folder keeps its name.
+    return ::rename(aside.c_str(), target.c_str()) != 0 ? errno : cause;
   }
-  return 0;
+  return ::rename(aside.c_str(), name.c_str()) != 0 ? errno : 0;
 }
 
 }  // namespace
@@ -245,7 +248,6 @@ void PartialFolder::publish() {
   if (!is_name_of(lock_, name_)) throw OutputError(name_.string() + ": somebody else wrote under this name");
   sync_files();
   for (const std::filesystem::path& file : beside_) check(sync_path(file), file);
-  published_ = true;
   if (::rename(name_.c_str(), target_.c_str()) != 0) {
     int code = errno;
     const bool there = code == ENOTEMPTY || code == EEXIST;
@@ -259,7 +261,7 @@ void PartialFolder::publish() {
 
 void PartialFolder::discard() noexcept {
   std::error_code ignored;
-  if (!published_) std::filesystem::remove_all(name_, ignored);
+  if (is_name_of(lock_, name_)) std::filesystem::remove_all(name_, ignored);
   for (auto file = beside_.rbegin(); file != beside_.rend(); ++file) std::filesystem::remove(*file, ignored);
 }
 

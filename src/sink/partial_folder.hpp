@@ -60,7 +60,7 @@ class PartialFolder {
   /// Makes what was written durable, then gives the folder its final name; one that had it before is removed.
   void publish();
 
-  /// Removes it, where it wasn't published, and what was made beside it and wasn't renamed.
+  /// Removes it, where it hasn't its final name, and what was made beside it and wasn't renamed.
   void discard() noexcept;
 
   /// Calls `write`, which makes the first files, and discards what there is when that fails.
@@ -106,7 +106,6 @@ class PartialFolder {
   std::atomic<std::uint64_t> bytes_{0};
   std::map<std::string, PathContent> files_;  ///< those that are complete; guarded by mutex_
   std::vector<std::filesystem::path> beside_;
-  bool published_ = false;
 };
 
 }  // namespace slidestream

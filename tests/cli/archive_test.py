@@ -92,7 +92,7 @@ class Resume(ArchiveCase):
         self.assertEqual(run(*reversed(names), "--out", whole, "--maps", "tiff").returncode, 0)
         self.assertSameResults(self.out, whole)
         fewer = run(names[0], "--out", self.out, "--maps", "tiff")
-        self.assertIn("5 of the slides of earlier runs", fewer.stderr)
+        self.assertIn("5 slides of earlier runs", fewer.stderr)
         self.assertEqual(len(self.rows()), 1)
 
     def test_maps_keep_their_names_when_the_list_grows(self):
