@@ -26,6 +26,25 @@ char32_t code_point(std::string_view text, std::size_t length) {
   return point;
 }
 
+void append_utf8(std::string& to, char32_t point) {
+  const auto rest = [&](int shift) { to += static_cast<char>(0x80 | (point >> shift & 0x3f)); };
+  if (point < 0x80) {
+    to += static_cast<char>(point);
+  } else if (point < 0x800) {
+    to += static_cast<char>(0xc0 | point >> 6);
+    rest(0);
+  } else if (point < 0x10000) {
+    to += static_cast<char>(0xe0 | point >> 12);
+    rest(6);
+    rest(0);
+  } else {
+    to += static_cast<char>(0xf0 | point >> 18);
+    rest(12);
+    rest(6);
+    rest(0);
+  }
+}
+
 bool is_control(char32_t point) {
   if (point < 0x20 || (point >= 0x7f && point <= 0x9f)) return true;
   // Arabic letter mark, marks of direction, separators with embeddings and overrides, isolates.

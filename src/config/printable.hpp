@@ -12,6 +12,9 @@ std::size_t utf8_length(std::string_view text);
 /// The first code point of `text`, which begins with a sequence of `length` bytes.
 char32_t code_point(std::string_view text, std::size_t length);
 
+/// Appends a code point, at most U+10FFFF.
+void append_utf8(std::string& to, char32_t point);
+
 /// Whether a code point steers a terminal rather than being shown: C0 and C1 controls, separators of lines, and what
 /// turns the direction of text.
 bool is_control(char32_t point);

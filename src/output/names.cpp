@@ -12,25 +12,6 @@ namespace slidestream {
 
 namespace {
 
-void append_utf8(std::string& to, char32_t point) {
-  const auto rest = [&](int shift) { to += static_cast<char>(0x80 | (point >> shift & 0x3f)); };
-  if (point < 0x80) {
-    to += static_cast<char>(point);
-  } else if (point < 0x800) {
-    to += static_cast<char>(0xc0 | point >> 6);
-    rest(0);
-  } else if (point < 0x10000) {
-    to += static_cast<char>(0xe0 | point >> 12);
-    rest(6);
-    rest(0);
-  } else {
-    to += static_cast<char>(0xf0 | point >> 18);
-    rest(12);
-    rest(6);
-    rest(0);
-  }
-}
-
 void append_folded(std::string& to, char32_t point) {
   const auto letter = std::ranges::lower_bound(folded_letters, point, {}, &FoldedLetter::point);
   if (letter != folded_letters.end() && letter->point == point) {

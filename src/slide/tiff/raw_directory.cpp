@@ -8,6 +8,9 @@
 #include <cmath>
 #include <limits>
 #include <slidestream/error.hpp>
+#include <utility>
+
+#include "slide/tiff/utf16_text.hpp"
 
 namespace slidestream {
 namespace {
@@ -235,6 +238,7 @@ std::string RawTiff::text(const RawDirectory& directory, std::uint16_t tag, std:
   const RawEntry* entry = directory.find(tag);
   const auto found = entry == nullptr ? std::nullopt : bytes(*entry, most);
   if (!found) return {};
+  if (std::optional<std::string> decoded = text_of_utf16(*found)) return *std::move(decoded);
   return {reinterpret_cast<const char*>(found->data()),
           static_cast<std::size_t>(std::find(found->begin(), found->end(), std::byte{}) - found->begin())};
 }
