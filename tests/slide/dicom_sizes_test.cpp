@@ -93,6 +93,11 @@ TEST_CASE("DICOM: a pixel size that no slide has is passed over, with a line") {
   // Without an objective it may be a picture of the whole glass.
   CHECK(info_of("0.25\\0.25", "").mpp.value_or(0) == doctest::Approx(250.0));
   CHECK(info_of("2\\2", "").warnings == line("2000"));
+  // One side in micrometres, where both may be a pixel's.
+  const SlideInfo mixed = info_of("0.25\\0.00025", "");
+  CHECK_FALSE(mixed.mpp);
+  CHECK(mixed.warnings == Lines{"PixelSpacing (0028,0030) says 0.25 x 250 micrometres per pixel, as if a unit were "
+                                "missing: both are passed over; input.mpp sets the size"});
 }
 
 }  // namespace slidestream::test

@@ -272,6 +272,16 @@ TEST_CASE("OpenSlide: numbers that aren't are not known") {
   }
 }
 
+TEST_CASE("OpenSlide: sizes that aren't one pixel's are passed over, with a line") {
+  const Scene scene;
+  library().properties["openslide.mpp-y"] = "250";
+  const auto slide = scene.open();
+  CHECK_FALSE(slide->info().mpp);
+  CHECK(slide->info().warnings ==
+        std::vector<std::string>{"OpenSlide says 0.25 x 250 micrometres per pixel, as if a unit were missing: both are "
+                                 "passed over; input.mpp sets the size"});
+}
+
 TEST_CASE("OpenSlide: ICC profiles") {
   const Scene scene;
   library().icc.assign(200, 0);

@@ -339,6 +339,41 @@ TEST_CASE_FIXTURE(Fixture, "resolution tags count where text says nothing, in OM
   CHECK_FALSE(described("ImageJ=1.53t\nunit=pixel\n").mpp.has_value());
 }
 
+TEST_CASE_FIXTURE(Fixture, "sizes of which one is a hundred times the other aren't one pixel's") {
+  const auto line = [](const std::string& place, const std::string& sizes) {
+    return place + " says " + sizes +
+           " micrometres per pixel, as if a unit were missing: both are passed over; input.mpp sets the size";
+  };
+  const std::string only_across = "PhysicalSizeX=\"500\" PhysicalSizeXUnit=\"nm\" PhysicalSizeY=\"500\"";
+  const SlideInfo across = ome(only_across);
+  CHECK_FALSE(across.mpp.has_value());
+  CHECK_FALSE(across.mpp_y.has_value());
+  CHECK_FALSE(across.said_mpp_y.has_value());
+  CHECK(across.warnings == Lines{line("OME-XML", "0.5 x 500")});
+  const SlideInfo down = ome("PhysicalSizeX=\"500\" PhysicalSizeY=\"500\" PhysicalSizeYUnit=\"nm\"");
+  CHECK_FALSE(down.mpp.has_value());
+  CHECK(down.warnings == Lines{line("OME-XML", "500 x 0.5")});
+  CHECK_FALSE(ome("PhysicalSizeX=\"0.25\" PhysicalSizeY=\"25\"").mpp.has_value());
+  // Long pixels are possible, and what is equal in one unit.
+  const SlideInfo long_ones = ome("PhysicalSizeX=\"0.25\" PhysicalSizeY=\"24\"");
+  CHECK(long_ones.mpp.value() == 0.25);
+  CHECK(long_ones.mpp_y.value() == 24.0);
+  CHECK(long_ones.warnings.empty());
+  CHECK(ome("PhysicalSizeX=\"0.5\" PhysicalSizeXUnit=\"um\" PhysicalSizeY=\"0.5\"").mpp.value() == 0.5);
+  // The next place counts, and what is given.
+  const auto path = [this] { return folder.write("slide.tif", tiff.bytes()); };
+  ome(only_across);
+  CHECK(Slide::open(path(), {.mpp = 0.5})->info().mpp.value() == 0.5);
+  resolution(40000, 40000, 3);
+  const SlideInfo by_tags = ome(only_across);
+  CHECK(by_tags.mpp.value() == doctest::Approx(0.25));
+  CHECK(by_tags.warnings == Lines{line("OME-XML", "0.5 x 500")});
+  // Tags have one unit for both, and may be wrong all the same.
+  resolution(200000, 1000, 3);
+  CHECK_FALSE(described("").mpp.has_value());
+  CHECK(described("").warnings == Lines{line("the resolution", "0.05 x 10")});
+}
+
 TEST_CASE_FIXTURE(Fixture, "where text and resolution differ, the text counts, and a line says so") {
   resolution(20000, 20000, 3);
   SlideInfo info = ome(size("0.25", ""));

@@ -279,13 +279,14 @@ class SeriesOpener {
     constexpr double most_by_power = 400.0;
     const double most =
         std::clamp(most_by_power / instance.magnification.value_or(0.1), most_scanned_pixel_size, most_pixel_size);
+    constexpr std::string_view place = "PixelSpacing (0028,0030)";
     const auto size = [&](const std::optional<double>& mm) {
       const std::optional<double> micrometres = mm ? std::optional(*mm * 1000.0) : std::nullopt;
-      return said_pixel_size(micrometres, "PixelSpacing (0028,0030)", slide_.info, most);
+      return said_pixel_size(micrometres, place, slide_.info, most);
     };
     const std::optional<double> x = size(instance.mm_x);
     if (!x) return;
-    if (const std::optional<double> y = size(instance.mm_y)) set_pixel_size(slide_.info, x, y);
+    if (const std::optional<double> y = size(instance.mm_y)) set_pixel_size(slide_.info, x, y, place);
   }
 
   /// The levels' files, image by image, the largest image first.

@@ -95,15 +95,17 @@ SaidPixelSize size_by_resolution(const RawTiff& raw, const RawDirectory& directo
 }
 
 void settle_pixel_size(SlideInfo& info, const SaidPixelSize& text, std::string_view place, const SaidPixelSize& tags) {
-  const auto chosen = [&](const SaidPixelSize& said, std::string_view from) {
+  const auto take = [&](const SaidPixelSize& said, std::string_view from) {
     if (said.x.has_value() != said.y.has_value()) {
       info.warnings.push_back(std::string(from) + " says the size of pixels only " + (said.x ? "across" : "down") +
                               ", " + size_text(said.x, said.y) + " micrometres: they are taken for square");
     }
-    set_pixel_size(info, said.x ? said.x : said.y, said.x ? said.y : std::nullopt);
+    return set_pixel_size(info, said.x ? said.x : said.y, said.x ? said.y : std::nullopt, from);
   };
-  if (!text.x && !text.y) return chosen(tags, "the resolution");
-  chosen(text, place);
+  if ((!text.x && !text.y) || !take(text, place)) {
+    take(tags, "the resolution");
+    return;
+  }
   if (are_apart(text.x, tags.x) || are_apart(text.y, tags.y)) {
     info.warnings.push_back(std::string(place) + " says " + size_text(text.x, text.y) +
                             " micrometres per pixel, and the resolution " + size_text(tags.x, tags.y) + ": " +

@@ -22,8 +22,9 @@ struct SaidPixelSize {
 SaidPixelSize size_by_resolution(const RawTiff& raw, const RawDirectory& directory, std::string_view description,
                                  std::vector<std::string>& warnings);
 
-/// Sets the slide's pixel size: `text` goes before `tags`, and a contradiction adds a warning. \param place  where
-/// `text` comes from, as messages call it
+/// Sets the slide's pixel size: `text` goes before `tags`, unless its sizes can't be one pixel's. A contradiction adds
+/// a warning.
+/// \param place  where `text` comes from, as messages call it
 void settle_pixel_size(SlideInfo& info, const SaidPixelSize& text, std::string_view place, const SaidPixelSize& tags);
 
 }  // namespace slidestream
