@@ -370,6 +370,7 @@ LINES = (
     (r"no level|it isn't read|the directory counts|, is read$", {"size", "levels", "associated"}),
     (r"resolution|ResolutionUnit|XResolution|YResolution|MPP|AppMag|OME-XML|ImageDescription",
      {"mpp", "magnification", "associated", "format"}),
+    (r"may be the slide's label$", {"associated"}),
     (r"aren't multiples of 16|ReferenceBlackWhite", {"pixels"}),
 )
 

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "config/positive_number.hpp"
 #include "slide/number_text.hpp"
@@ -17,6 +20,26 @@ constexpr std::size_t most_searched = 4096;  ///< bytes of a description, for th
 constexpr std::string_view white = " \t\r\n";
 
 std::string_view first_line(std::string_view text) { return trimmed(text.substr(0, text.find_first_of("\r\n"))); }
+
+/// The second line, up to a bar.
+std::string_view second_line(std::string_view text) {
+  const std::size_t end = text.find('\n');
+  if (end == std::string_view::npos) return {};
+  text.remove_prefix(end + 1);
+  return text.substr(0, text.find_first_of("|\n"));
+}
+
+/// Takes "WxH" off the beginning of a text.
+std::optional<ImageSize> take_size(std::string_view& text) {
+  ImageSize size;
+  const char* end = text.data() + text.size();
+  const auto width = std::from_chars(text.data(), end, size.width);
+  if (width.ec != std::errc() || width.ptr == end || *width.ptr != 'x') return std::nullopt;
+  const auto height = std::from_chars(width.ptr + 1, end, size.height);
+  if (height.ec != std::errc()) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(height.ptr - text.data()));
+  return size;
+}
 
 std::string in_small_letters(std::string_view text) {
   std::string small(text);
@@ -129,9 +152,7 @@ std::string name_of_associated_in(std::string_view text) {
 std::string associated_name(std::string_view description) {
   description = trimmed(description.substr(0, most_searched));
   if (description.starts_with('<')) return {};
-  const std::size_t end = description.find('\n');
-  const std::string_view behind = end == std::string_view::npos ? "" : description.substr(end + 1);
-  const std::string_view second = behind.substr(0, behind.find_first_of("|\n"));
+  const std::string_view second = second_line(description);
   if (description.starts_with("Aperio")) {
     std::string name;
     for_words(second, [&name](std::string_view word) {
@@ -142,6 +163,17 @@ std::string associated_name(std::string_view description) {
   }
   std::string name = name_of_associated_in(description.substr(0, description.find_first_of("|\r\n")));
   return name.empty() ? name_of_associated_in(second) : name;
+}
+
+std::optional<ImageSize> size_of_thumbnail(std::string_view description) {
+  constexpr std::string_view arrow = "->";
+  if (!description.starts_with("Aperio")) return std::nullopt;
+  std::string_view line = trimmed(second_line(description));
+  if (!take_size(line)) return std::nullopt;
+  line = trimmed(line);
+  if (!line.starts_with(arrow)) return std::nullopt;
+  line = trimmed(line.substr(arrow.size()));
+  return take_size(line);
 }
 
 }  // namespace slidestream

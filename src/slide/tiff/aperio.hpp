@@ -1,10 +1,12 @@
 #pragma once
 
+#include <optional>
 #include <slidestream/slide.hpp>
 #include <string>
 #include <string_view>
 
 #include "slide/tiff/pixel_sizes.hpp"
+#include "slide/tiff/pyramid.hpp"
 
 namespace slidestream {
 
@@ -20,5 +22,9 @@ std::string name_of_associated_in(std::string_view text);
 /// in any case; empty when it gives none. In Aperio's text it is the first word of the second line, and in another one
 /// what `name_of_associated_in` finds in the first or second line. XML isn't looked at.
 std::string associated_name(std::string_view description);
+
+/// The size of a thumbnail that Aperio's text describes: its second line begins with "WxH -> wxh", the slide's size and
+/// its own. None for another text; in those of levels the size of tiles stands before the arrow.
+std::optional<ImageSize> size_of_thumbnail(std::string_view description);
 
 }  // namespace slidestream

@@ -10,6 +10,8 @@
 #include "slide/level_factor.hpp"
 #include "slide/open_budget.hpp"
 #include "slide/tiff/aperio.hpp"
+#include "slide/tiff/aperio_images.hpp"
+#include "slide/tiff/candidate.hpp"
 #include "slide/tiff/grey_planes.hpp"
 #include "slide/tiff/level_tags.hpp"
 #include "slide/tiff/ome_xml.hpp"
@@ -26,21 +28,6 @@ constexpr std::size_t most_planes = std::size_t{1} << 16;
 /// Of NewSubfileType. Masks are no images, and Aperio marks its macro image by a bit of its own.
 constexpr std::uint64_t mask_bit = FILETYPE_MASK;
 constexpr std::uint64_t macro_bit = 8;
-
-/// A directory in the order in which it is found.
-struct Candidate {
-  RawDirectory raw;
-  std::uint64_t width = 0;
-  std::uint64_t height = 0;
-  bool tiled = false;
-  bool is_aperios = false;  ///< its description begins with that name
-  bool reduced = false;     ///< NewSubfileType says that it is a smaller version of another image
-  std::string associated;   ///< "label", "macro", "thumbnail", ... where the directory says so
-  std::string fault;        ///< of its size, where that can't be read: "ImageWidth is missing"
-  std::string says_so;      ///< the description with that name, unless its type says it
-
-  ImageSize size() const { return {width, height}; }
-};
 
 /// Of a description that says only what the image is.
 constexpr std::uint64_t most_of_associated = 4096;
@@ -66,7 +53,7 @@ class DirectoryReader {
     if (!ome_ && planes.size() == 1 && options_.channel != 0) refuse_stacked_planes(file_, raw_, main[first].raw);
     const std::size_t plane = choose_plane(planes);
     const std::size_t base = planes[plane];
-    if (slide_is_aperios(main[base])) name_reduced(main, base);
+    if (slide_is_aperios(main[base])) name_aperios_images(main, base);
     const std::vector<Candidate> subs = sub_directories(main[base].raw);
     const std::vector<const Candidate*> levels = levels_of(main, subs, base, plane, planes.size());
     for (const Candidate* level : levels) add_level(level->raw);
@@ -91,15 +78,15 @@ class DirectoryReader {
     };
     result.width = side(TIFFTAG_IMAGEWIDTH, "ImageWidth");
     result.height = side(TIFFTAG_IMAGELENGTH, "ImageLength");
-    const std::uint64_t type = raw_.number(directory, TIFFTAG_SUBFILETYPE).value_or(0);
-    result.reduced = (type & FILETYPE_REDUCEDIMAGE) != 0;
+    result.type = raw_.number(directory, TIFFTAG_SUBFILETYPE).value_or(0);
     std::string text = raw_.text(directory, TIFFTAG_IMAGEDESCRIPTION, most_of_associated);
     result.is_aperios = text.starts_with("Aperio");
+    result.is_thumbnail = size_of_thumbnail(text) == result.size();
     result.associated = associated_name(text);
     if (!result.associated.empty()) result.says_so = std::move(text);
-    if (result.associated.empty() && (type & macro_bit) != 0) result.associated = "macro";
+    if (result.associated.empty() && (result.type & macro_bit) != 0) result.associated = "macro";
     // A file may be a mask and nothing else.
-    const bool is_mask = (type & mask_bit) != 0 && !is_first;
+    const bool is_mask = (result.type & mask_bit) != 0 && !is_first;
     if (result.associated.empty() && is_mask) result.associated = "mask";
     result.raw = std::move(directory);
     return result;
@@ -260,7 +247,7 @@ class DirectoryReader {
       const Candidate& other = main[i];
       const bool same =
           one.width > 0 && other.width == one.width && other.height == one.height && other.tiled == one.tiled;
-      const bool whole = (raw_.number(other.raw, TIFFTAG_SUBFILETYPE).value_or(0) & reduced_or_mask) == 0;
+      const bool whole = (other.type & reduced_or_mask) == 0;
       if (&other == &one || (same && whole && other.associated.empty())) found.push_back(i);
     }
     return found;
@@ -331,7 +318,9 @@ class DirectoryReader {
     return result;
   }
 
-  static bool is_level(const Candidate& candidate) { return candidate.tiled && candidate.associated.empty(); }
+  static bool is_level(const Candidate& candidate) {
+    return candidate.tiled && candidate.associated.empty() && !candidate.is_beside;
+  }
 
   /// Level 0 and what is smaller, largest first. SubIFDs are levels; where there are none, images of the main chain are
   /// that no image of the OME-XML claims, and that have sizes of one pyramid.
@@ -403,21 +392,6 @@ class DirectoryReader {
 
   static bool slide_is_aperios(const Candidate& base) { return base.is_aperios; }
 
-  /// Aperio marks its label and macro image as reduced, and no level. Other programs that keep Aperio's description
-  /// mark all of the smaller levels, which says nothing.
-  static void name_reduced(std::vector<Candidate>& main, std::size_t base) {
-    const auto is_smaller_level = [&](const Candidate& c) {
-      return c.tiled && c.associated.empty() && &c != &main[base];
-    };
-    const bool says_something =
-        std::any_of(main.begin(), main.end(), [&](const Candidate& c) { return is_smaller_level(c) && !c.reduced; });
-    for (std::size_t i = 0; i < main.size(); ++i) {
-      Candidate& candidate = main[i];
-      if (i == base || !candidate.reduced || !candidate.associated.empty()) continue;
-      if (says_something || !candidate.tiled) candidate.associated = "image " + std::to_string(i);
-    }
-  }
-
   void add_level(const RawDirectory& directory) {
     Level level;
     LevelCoding coding;
@@ -440,16 +414,21 @@ class DirectoryReader {
 
   void name_associated(const std::vector<Candidate>& main, const std::vector<const Candidate*>& levels,
                        const std::vector<std::size_t>& planes) {
+    const bool is_aperios = slide_is_aperios(*levels.front());
+    std::vector<std::string> unnamed;
     for (std::size_t i = 0; i < main.size(); ++i) {
       const auto same = [&](const Candidate* level) { return level->raw.offset == main[i].raw.offset; };
       if (std::any_of(levels.begin(), levels.end(), same)) continue;
       if (copies_.contains(i) || std::find(planes.begin(), planes.end(), i) != planes.end()) continue;
       std::string name = main[i].associated;
-      // Aperio puts its thumbnail second, without saying so.
-      if (name.empty()) name = i == 1 && !main[i].tiled ? "thumbnail" : "image " + std::to_string(i);
+      // Files that follow Aperio's order have their thumbnail second, without saying so.
+      if (name.empty() && !is_aperios && i == 1 && !main[i].tiled) name = "thumbnail";
+      if (name.empty()) unnamed.push_back(name = "image " + std::to_string(i));
       slide_.info.associated.push_back(std::move(name));
       container_.add_associated(main[i].raw.offset);
     }
+    if (!is_aperios || unnamed.empty()) return;
+    slide_.info.warnings.push_back(warning_of_unnamed(unnamed.front(), unnamed.size() - 1));
   }
 
   void warn_of_description(const RawDirectory& directory) {

@@ -26,15 +26,18 @@ bool is_share(std::uint64_t larger, std::uint64_t smaller, double factor) {
 
 }  // namespace
 
-bool is_reduction(const ImageSize& larger, const ImageSize& smaller) {
+bool has_shape_of(const ImageSize& larger, const ImageSize& smaller) {
   if (!is_smaller(larger, smaller)) return false;
   const double aspect = as_real(larger.width) / as_real(larger.height);
   const auto close = [](double found, double expected) {
     return std::abs(found - expected) <= std::max(2.0, 0.02 * expected);
   };
-  const bool same_shape = close(as_real(smaller.height), as_real(smaller.width) / aspect) ||
-                          close(as_real(smaller.width), as_real(smaller.height) * aspect);
-  return same_shape &&
+  return close(as_real(smaller.height), as_real(smaller.width) / aspect) ||
+         close(as_real(smaller.width), as_real(smaller.height) * aspect);
+}
+
+bool is_reduction(const ImageSize& larger, const ImageSize& smaller) {
+  return has_shape_of(larger, smaller) &&
          (has_whole_factor(larger.width, smaller.width) || has_whole_factor(larger.height, smaller.height));
 }
 

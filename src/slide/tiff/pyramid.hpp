@@ -12,7 +12,12 @@ namespace slidestream {
 struct ImageSize {
   std::uint64_t width = 0;
   std::uint64_t height = 0;
+
+  bool operator==(const ImageSize&) const = default;
 };
+
+/// Whether an image is smaller than another one and has its shape, but for 2 pixels or 2 %.
+bool has_shape_of(const ImageSize& larger, const ImageSize& smaller);
 
 /// Whether an image that a file calls a level can be one: of the larger one's shape, and along one axis 2, 3, ... times
 /// smaller, but for 2 pixels or 2 %.

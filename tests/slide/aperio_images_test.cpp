@@ -1,0 +1,168 @@
+// What the images beside the slide are in Aperio's files: names, types and places.
+
+#include <doctest/doctest.h>
+
+#include <slidestream/slide.hpp>
+#include <string>
+#include <vector>
+
+#include "slide/test_images.hpp"
+#include "slide/tiff/aperio.hpp"
+#include "slide/tiff/pyramid.hpp"
+
+using namespace slidestream;
+using namespace slidestream::test;
+
+namespace {
+
+using Lines = std::vector<std::string>;
+
+const std::string scanner = "Aperio Leica Biosystems GT450 v1.0.1 \r\n";
+
+TestDirectory level(std::uint32_t width, std::uint32_t height, const std::string& text = "") {
+  TestDirectory directory = tiled_directory(width, height, 64, 64, 1);
+  directory.tiles.assign(std::size_t{(width + 63) / 64} * ((height + 63) / 64), Bytes(64 * 64));
+  if (!text.empty()) directory.set_text(270, text);
+  return directory;
+}
+
+/// An image in strips of this NewSubfileType.
+TestDirectory strips(std::uint32_t width, std::uint32_t height, std::uint64_t type, const std::string& text = "") {
+  TestDirectory directory = stripped_directory(width, height, height, 1).set(254, long_, {type});
+  directory.tiles = {Bytes(std::size_t{width} * height)};
+  if (!text.empty()) directory.set_text(270, text);
+  return directory;
+}
+
+class Fixture {
+ public:
+  /// What a scanner writes.
+  const TestDirectory slide =
+      level(1600, 960, scanner + "1600x960 [0,0,1600x960] (64x64) JPEG/YCC Q=91|AppMag = 40|MPP = 0.25");
+  const TestDirectory smaller = level(400, 240, scanner + "1600x960 [0,0,1600x960] (64x64) -> 400x240 JPEG/YCC Q=91");
+  const TestDirectory thumbnail = strips(128, 77, 0, scanner + "1600x960 -> 128x77 - |AppMag = 40");
+  const TestDirectory label = strips(60, 70, 1);
+  const TestDirectory macro = strips(128, 50, 9);
+
+  /// Levels' sizes, and behind a bar the associated images' names.
+  std::string found(const std::vector<TestDirectory>& directories) {
+    TestTiff tiff;
+    tiff.directories = directories;
+    opened = Slide::open(folder.write("slide.svs", tiff.bytes()));
+    std::string text;
+    for (const Level& l : opened->info().levels) {
+      text += std::to_string(l.width) + "x" + std::to_string(l.height) + " ";
+    }
+    text += "|";
+    for (const std::string& name : opened->info().associated) text += " " + name;
+    return text;
+  }
+  /// Of the slide that was opened last.
+  const Lines& warnings() const { return opened->info().warnings; }
+
+  TemporaryFolder folder;
+  std::shared_ptr<const Slide> opened;
+};
+
+Lines may_be_label(const std::string& image) {
+  return {image + " doesn't say what it is: it may be the slide's label"};
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Fixture, "Aperio's label and macro image have their names by their types, without a description") {
+  CHECK(found({slide, thumbnail, smaller, label, macro}) == "1600x960 400x240 | thumbnail label macro");
+  CHECK(warnings() == Lines{});
+  CHECK(opened->read_associated(0).size == Size{128, 77});
+  CHECK(opened->read_associated(1).size == Size{60, 70});
+  CHECK(opened->read_associated(2).size == Size{128, 50});
+  // Nor does a description without a name say anything.
+  for (const std::string& text : {std::string(), scanner, scanner + "|AppMag = 40"}) {
+    TestDirectory described = label;
+    described.set_text(270, text);
+    CHECK(found({slide, thumbnail, smaller, macro, described}) == "1600x960 400x240 | thumbnail macro label");
+    CHECK(warnings() == Lines{});
+  }
+  // Where the thumbnail was removed, the label is the second image.
+  CHECK(found({slide, label, macro}) == "1600x960 | label macro");
+  CHECK(warnings() == Lines{});
+  // A name in the description goes before the type.
+  CHECK(found({slide, thumbnail, strips(60, 70, 1, scanner + "macro 60x70")}) == "1600x960 | thumbnail macro");
+}
+
+TEST_CASE_FIXTURE(Fixture, "Aperio's thumbnail has its name by its description, wherever it stands") {
+  CHECK(found({slide, smaller, thumbnail}) == "1600x960 400x240 | thumbnail");
+  CHECK(warnings() == Lines{});
+  CHECK(found({slide, label, macro, smaller, thumbnail}) == "1600x960 400x240 | label macro thumbnail");
+  CHECK(warnings() == Lines{});
+  // Also where it is called reduced, as a label is.
+  TestDirectory reduced = thumbnail;
+  reduced.set(254, long_, {1});
+  CHECK(found({slide, label, smaller, reduced}) == "1600x960 400x240 | label thumbnail");
+  CHECK(warnings() == Lines{});
+  // Without a description it is the second image, in the slide's shape.
+  CHECK(found({slide, strips(128, 77, 0), smaller, label}) == "1600x960 400x240 | thumbnail label");
+  CHECK(warnings() == Lines{});
+  // Another image's description says nothing of it.
+  CHECK(found({slide, strips(120, 72, 0), smaller, strips(128, 78, 0, scanner + "1600x960 -> 128x77 - ")}) ==
+        "1600x960 400x240 | thumbnail image 3");
+  CHECK(warnings() == may_be_label("image 3"));
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "an image in Aperio's files that may be the label, or isn't, has no name, and a line says so") {
+  // A thumbnail without a description behind the levels; a second image of another shape.
+  CHECK(found({slide, smaller, strips(128, 77, 0), label}) == "1600x960 400x240 | image 2 label");
+  CHECK(warnings() == may_be_label("image 2"));
+  CHECK(found({slide, strips(60, 70, 0), smaller}) == "1600x960 400x240 | image 1");
+  CHECK(warnings() == may_be_label("image 1"));
+  // Two labels.
+  CHECK(found({slide, thumbnail, smaller, label, strips(50, 50, 1)}) == "1600x960 400x240 | thumbnail image 3 image 4");
+  CHECK(warnings() == Lines{"image 3 and 1 more don't say what they are: one may be the slide's label"});
+  CHECK(found({slide, thumbnail, strips(60, 70, 1, scanner + "label 60x70"), label}) ==
+        "1600x960 | thumbnail label image 3");
+  CHECK(warnings() == may_be_label("image 3"));
+  // The second image may be a thumbnail that is called reduced, unless there is another one.
+  const TestDirectory reduced = strips(128, 77, 1);
+  CHECK(found({slide, reduced, smaller}) == "1600x960 400x240 | image 1");
+  CHECK(warnings() == may_be_label("image 1"));
+  CHECK(found({slide, reduced, smaller, thumbnail}) == "1600x960 400x240 | label thumbnail");
+  CHECK(warnings() == Lines{});
+  // Tiles.
+  CHECK(found({slide, smaller, level(300, 300).set(254, long_, {1})}) == "1600x960 400x240 | image 2");
+  CHECK(warnings() == may_be_label("image 2"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "in files of others, types and shapes name no label") {
+  const std::vector<TestDirectory> plain = {level(1600, 960), strips(60, 70, 0), level(400, 240), strips(50, 50, 1)};
+  CHECK(found(plain) == "1600x960 400x240 | thumbnail image 3");
+  CHECK(warnings() == Lines{});
+  // Aperio's slides have tiles.
+  CHECK(found({strips(1600, 960, 0, scanner), strips(400, 240, 1)}) == "1600x960 | image 1");
+  CHECK(warnings() == may_be_label("image 1"));
+}
+
+TEST_CASE("a thumbnail's description has the slide's size and its own") {
+  CHECK(
+      size_of_thumbnail("Aperio Image Library v11.2.1 \r\n46000x32914 -> 1024x732 - ;Aperio Image Library v10.0.51\r\n"
+                        "46920x33014 [0,100 46000x32914] (256x256) JPEG/RGB Q=30|AppMag = 20") == ImageSize{1024, 732});
+  CHECK(size_of_thumbnail("Aperio\n220x296->74x99|MPP = 1") == ImageSize{74, 99});
+  for (const char* text :
+       {"", "Aperio", "Aperio\n", "Aperio\nlabel 387x463", "Aperio\n100x60", "Aperio\n100x60 -> ", "Aperio\n-> 10x6",
+        "Aperio\n100x -> 10x6", "Aperio\n100 -> 10x6", "Aperio\n100x60 -> 10", "Aperio 100x60 -> 10x6",
+        "Aperio\n\n100x60 -> 10x6", "Aperio\n|100x60 -> 10x6", "Aperio\n100x60 -> 10x99999999999999999999",
+        "Scanner\n100x60 -> 10x6", "Aperio\r\n46920x33014 [0,100 46000x32914] (256x256) -> 11500x8228 JPEG/RGB Q=30"}) {
+    CAPTURE(text);
+    CHECK_FALSE(size_of_thumbnail(text).has_value());
+  }
+}
+
+TEST_CASE("an image has the shape of a larger one but for 2 pixels or 2 %") {
+  CHECK(has_shape_of({46000, 32914}, {1024, 732}));
+  CHECK(has_shape_of({46000, 32914}, {1024, 746}));
+  CHECK(has_shape_of({9000, 100}, {141, 3}));
+  CHECK_FALSE(has_shape_of({46000, 32914}, {1024, 760}));
+  CHECK_FALSE(has_shape_of({46000, 32914}, {387, 463}));
+  CHECK_FALSE(has_shape_of({46000, 32914}, {46000, 32914}));
+  CHECK_FALSE(has_shape_of({46000, 32914}, {0, 0}));
+}
