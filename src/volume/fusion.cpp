@@ -28,8 +28,8 @@ constexpr float most_sample = 65535.0F;
               std::to_string(y) + ", " + std::to_string(x) + " of the fragment; expected " + expected);
 }
 
-void check_values(std::span<const float> values, const FragmentGrid& grid, int channels) {
-  if (values.size() == static_cast<std::size_t>(count_of(grid.fragment()) * channels)) return;
+void check_values(std::size_t values, const FragmentGrid& grid, int channels) {
+  if (values == static_cast<std::size_t>(count_of(grid.fragment()) * channels)) return;
   throw std::invalid_argument("values of another number of channels or samples");
 }
 
@@ -61,7 +61,7 @@ class Vote final : public Fusion {
         at_{fragments_at(grid.axis(0)), fragments_at(grid.axis(1)), fragments_at(grid.axis(2))} {}
 
   void put(std::size_t fragment, std::span<const float> values) override {
-    check_values(values, grid_, output_.channels);
+    check_values(values.size(), grid_, output_.channels);
     std::vector<std::uint16_t> labels(static_cast<std::size_t>(count_of(grid_.fragment())));
     if (output_.labels) {
       take_labels(labels, values);
@@ -69,6 +69,11 @@ class Vote final : public Fusion {
       choose_largest(labels, values);
     }
     kept_[fragment] = std::move(labels);
+  }
+
+  void put_labels(std::size_t fragment, std::span<const std::uint16_t> labels) override {
+    check_values(labels.size(), grid_, 1);
+    kept_[fragment].assign(labels.begin(), labels.end());
   }
 
   void plane(std::int64_t z, std::span<std::uint16_t> labels) const override {
@@ -185,7 +190,7 @@ class Mean final : public Fusion {
   }
 
   void put(std::size_t fragment, std::span<const float> values) override {
-    check_values(values, grid_, output_.channels);
+    check_values(values.size(), grid_, output_.channels);
     std::vector<std::uint16_t> samples(values.size());
     map_fragment(samples, values, grid_, output_, false);
     const Extent from = grid_.begin(fragment);
@@ -300,7 +305,7 @@ class Blend final : public Fusion {
   }
 
   void put(std::size_t fragment, std::span<const float> values) override {
-    check_values(values, grid_, 1);
+    check_values(values.size(), grid_, 1);
     std::vector<std::uint16_t> samples(values.size());
     clamped_ += map_fragment(samples, values, grid_, output_, true);
     values_ += static_cast<std::int64_t>(values.size());
@@ -360,6 +365,10 @@ class Blend final : public Fusion {
 };
 
 }  // namespace
+
+void Fusion::put_labels(std::size_t /*fragment*/, std::span<const std::uint16_t> /*labels*/) {
+  throw std::logic_error("this fusion takes no labels");
+}
 
 void Fusion::plane(std::int64_t /*z*/, std::span<std::uint16_t> /*labels*/) const {
   throw std::logic_error("this fusion gives no labels");

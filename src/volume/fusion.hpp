@@ -40,6 +40,8 @@ class Fusion {
   /// Takes what a network gave for a fragment. \param values  channels x fragment
   /// \throws Error that says which value can't be used, without the file's name
   virtual void put(std::size_t fragment, std::span<const float> values) = 0;
+  /// The same of a fragment whose labels are known: of `make_vote`. \param labels  fragment, each a channel
+  virtual void put_labels(std::size_t fragment, std::span<const std::uint16_t> labels);
   /// One plane of labels, y by x; of a fusion that gives labels.
   virtual void plane(std::int64_t z, std::span<std::uint16_t> labels) const;
   /// One plane of an image, y by x; of a fusion that gives an image.

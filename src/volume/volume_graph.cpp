@@ -277,7 +277,7 @@ class Graph final : public VolumeGraph {
     bool is_left = false;
     if (!step.work->has_failed() && !control_.stop_requested()) {
       runtime::StageMeter::Busy busy(compute_meter_);
-      guarded(*step.work, "compute", [&] { is_left = !compute_fragment(*step.work, task, std::move(network)); });
+      guarded(*step.work, "compute", [&] { is_left = !compute_fragment(*step.work, step.step, std::move(network)); });
       if (!is_left) busy.add(1, 0);
     } else {
       is_left = control_.stop_requested();
@@ -298,8 +298,9 @@ class Graph final : public VolumeGraph {
   }
 
   /// False where the run was stopped before the fragment was computed.
-  bool compute_fragment(VolumeWork& work, const FragmentTask& task, std::shared_ptr<const LoadedNetwork> network) {
-    FragmentMemory memory = networks_.take_memory();
+  bool compute_fragment(VolumeWork& work, const ScheduleStep& step, std::shared_ptr<const LoadedNetwork> network) {
+    const FragmentTask& task = step.task;
+    FragmentMemory memory = networks_.take_memory(step.place);
     work.cut(memory.fragment, task.fragment, static_cast<float>(config_.volume.fill));
     const auto in_fragment = [&](const std::string& cause) {
       return networks_.file(task.network) + ": fragment " + std::to_string(task.fragment + 1) + " of " +
@@ -308,7 +309,7 @@ class Graph final : public VolumeGraph {
     const LoadedNetwork& runs = *network;
     const RunningFragments::Place running = running_.begin(std::move(network));
     try {
-      runs.run(memory.fragment, memory.values, running->terminator);
+      runs.run(memory, running->terminator);
     } catch (const CudaError&) {
       running_.end(running);
       throw;
@@ -324,11 +325,13 @@ class Graph final : public VolumeGraph {
     }
     running_.end(running);
     try {
-      work.fusion->put(task.fragment, memory.values);
+      memory.put_into(*work.fusion, task.fragment);
+    } catch (const CudaError&) {
+      throw;
     } catch (const Error& error) {
       throw Error(in_fragment(error.what()));
     }
-    networks_.give_back(std::move(memory));
+    networks_.give_back(std::move(memory), step.place);
     voxels_done_ += static_cast<std::uint64_t>(work.header.voxels()) / fragments_;
     return true;
   }

@@ -17,6 +17,7 @@
 #include "networks/onnx_files.hpp"
 #include "networks/tile_planes.hpp"
 #include "runtime/machine.hpp"
+#include "volume/volume_run.hpp"
 
 namespace slidestream::volume {
 namespace {
@@ -82,31 +83,29 @@ LoadedNetwork::LoadedNetwork(std::shared_ptr<const OnnxSession> session, std::ve
                              std::vector<std::int64_t> output_shape)
     : session_(std::move(session)), input_shape_(std::move(input_shape)), output_shape_(std::move(output_shape)) {}
 
-void LoadedNetwork::run(std::span<const float> fragment, std::span<float> values, const Terminator& by) const {
+void LoadedNetwork::run(const FragmentMemory& memory, const Terminator& by) const {
   const ElementType takes = session_->input().type;
   const ElementType gives = session_->output().type;
   std::vector<std::uint16_t> halves;
-  // The library takes what it reads as memory that may be written to, and doesn't write there.
-  void* in = const_cast<float*>(fragment.data());
-  std::size_t in_bytes = fragment.size_bytes();
+  void* in = memory.fragment.data();
+  std::size_t in_bytes = memory.fragment.size_bytes();
   if (takes == ElementType::float16) {
-    halves.resize(fragment.size());
-    std::ranges::transform(fragment, halves.begin(), networks::to_half);
+    halves.resize(memory.fragment.size());
+    std::ranges::transform(memory.fragment, halves.begin(), networks::to_half);
     in = halves.data();
     in_bytes = halves.size() * sizeof(std::uint16_t);
   }
+  const auto input = session_->tensor(in, in_bytes, input_shape_, takes);
+  if (memory.scores != nullptr) {
+    auto output = session_->tensor(memory.scores->given(), memory.scores->given_bytes(), output_shape_, gives, true);
+    return run(input, output, by);
+  }
+  const std::span<float> values = memory.values;
   std::vector<std::byte> given(gives == ElementType::float32 ? 0 : values.size() * networks::onnx::bytes_of(gives));
   void* const out = given.empty() ? static_cast<void*>(values.data()) : given.data();
   const std::size_t out_bytes = given.empty() ? values.size_bytes() : given.size();
-  const auto input = session_->tensor(in, in_bytes, input_shape_, takes);
   auto output = session_->tensor(out, out_bytes, output_shape_, gives);
-  try {
-    session_->run(input, output, by);
-  } catch (const Error&) {
-    // A lost GPU fails every call, and what it says then is clearer.
-    if (session_->place().gpu >= 0) static_cast<void>(networks::free_memory(session_->place().gpu));
-    throw;
-  }
+  run(input, output, by);
   if (gives == ElementType::float16) {
     for (std::size_t i = 0; i < values.size(); ++i) {
       std::uint16_t half = 0;
@@ -116,6 +115,28 @@ void LoadedNetwork::run(std::span<const float> fragment, std::span<float> values
   } else if (!given.empty()) {
     networks::widen_whole(given, gives, values);
   }
+}
+
+void LoadedNetwork::run(const OnnxSession::Value& input, OnnxSession::Value& output, const Terminator& by) const {
+  try {
+    session_->run(input, output, by);
+  } catch (const Error&) {
+    // A lost GPU fails every call, and what it says then is clearer.
+    if (session_->place().gpu >= 0) static_cast<void>(networks::free_memory(session_->place().gpu));
+    throw;
+  }
+}
+
+void FragmentMemory::put_into(Fusion& fusion, std::size_t number) const {
+  if (scores == nullptr) return fusion.put(number, values);
+  const std::span<const std::uint16_t> labels = scores->labels();
+  if (std::ranges::find(labels, networks::DeviceScores::no_label) == labels.end()) {
+    return fusion.put_labels(number, labels);
+  }
+  // It says which of the scores can't be used.
+  std::vector<float> fetched(scores->given_values());
+  scores->take(fetched);
+  fusion.put(number, fetched);
 }
 
 VolumeNetworks::VolumeNetworks(const Config& config)
@@ -284,14 +305,16 @@ void VolumeNetworks::measure() {
   }
 }
 
-/// What a network gives for a fragment of zeros.
-OnnxSession::Value VolumeNetworks::run_zeros(std::size_t network, const OnnxSession& session) const {
+/// What a network gives for a fragment of zeros. \param to  where it is put; null: the library finds memory
+OnnxSession::Value VolumeNetworks::run_zeros(std::size_t network, const OnnxSession& session,
+                                             const networks::DeviceScores* to) const {
   const std::string& file = files_[network];
   const ElementType type = session.input().type;
   std::vector<std::byte> zeros(count_of(input_shape_) * networks::onnx::bytes_of(type));
   const auto input = session.tensor(zeros.data(), zeros.size(), input_shape_, type);
   const OnnxSession::Terminator run = session.terminator();
   OnnxSession::Value given;
+  if (to != nullptr) given = session.tensor(to->given(), to->given_bytes(), output_shape_, output_type_, true);
   const networks::TimeLimit limit(config_.input.max_seconds, [&] { session.terminate(run, true); });
   try {
     session.run(input, given, run);
@@ -355,14 +378,23 @@ void VolumeNetworks::find_gpu_memory() {
     throw ConfigError(of_file(files_.front(), "there is no memory for a fragment; lower volume.fragment"));
   }
   // On the host the library's own values are part of what it takes.
-  beside_gpu_ = bytes_on_the_way() + count_of(output_shape_) * networks::onnx::bytes_of(output_type_);
+  beside_gpu_ = bytes_on_the_way();
+  if (!chooses_on_gpu()) beside_gpu_ += count_of(output_shape_) * networks::onnx::bytes_of(output_type_);
   beside_gpu_ += beside_gpu_ / margin_divisor;
+  kept_.resize(gpus_.size());
+  if (!chooses_on_gpu()) return;
+  const std::uint64_t scores = fragments_at_a_time(config_, *this) * scores_size().device_bytes();
+  for (std::size_t i = 0; i < gpus_.size(); ++i) {
+    gpu_memory_.budgets[i] -= std::min(gpu_memory_.budgets[i], scores);
+    gpus_[i].memory = static_cast<std::size_t>(gpu_memory_.budgets[i]);
+  }
 }
 
 /// On the first of the GPUs; the others are taken to be like it. A network's memory stays taken, as much as fragments
 /// wanted at a time.
 NetworkNeeds VolumeNetworks::measured_on_gpu(std::size_t network) {
   const int gpu = gpus_.front().gpu;
+  const auto scores = chooses_on_gpu() ? networks::make_device_scores(scores_size(), gpu) : nullptr;
   const std::uint64_t before = networks::free_memory(gpu);
   const auto taken = [&] {
     const std::uint64_t now = networks::free_memory(gpu);
@@ -371,7 +403,7 @@ NetworkNeeds VolumeNetworks::measured_on_gpu(std::size_t network) {
   const auto session = open(network);
   check_like_first(network, *session);
   const std::uint64_t loaded = std::max(taken(), networks::bytes_of_network(files_[network]));
-  const OnnxSession::Value given = run_zeros(network, *session);
+  const OnnxSession::Value given = run_zeros(network, *session, scores.get());
   const std::uint64_t run = std::max(taken(), loaded) - loaded;
   const auto with_runs = [&](std::size_t runs) {
     const std::uint64_t bytes = loaded + runs * run;
@@ -385,13 +417,25 @@ NetworkNeeds VolumeNetworks::measured_on_gpu(std::size_t network) {
   return {with_runs(gpu_memory_.runs), 0};
 }
 
-/// Of a fragment: samples and values as float32, both as the network has them, and what fusion makes of them.
+/// Whether scores stay on the GPU, which has a voxel's label: the largest one's channel.
+bool VolumeNetworks::chooses_on_gpu() const noexcept {
+  return !gpus_.empty() && config_.volume.fusion == VolumeFusion::vote && !output_.labels;
+}
+
+networks::ScoresSize VolumeNetworks::scores_size() const noexcept {
+  return {static_cast<std::size_t>(output_.channels), static_cast<std::size_t>(volume::count_of(fragment_)),
+          output_type_ == ElementType::float16};
+}
+
+/// Of a fragment on the host: samples and values as float32, both as the network has them, and what fusion makes of
+/// them.
 std::uint64_t VolumeNetworks::bytes_on_the_way() const noexcept {
   const auto voxels = static_cast<std::uint64_t>(volume::count_of(fragment_));
   const std::uint64_t values = voxels * static_cast<std::uint64_t>(output_.channels);
   const bool maps = config_.volume.fusion != VolumeFusion::vote;
   std::uint64_t bytes = voxels * sizeof(float) + (maps ? values * sizeof(std::uint16_t) : 0);
   if (input_type_ != ElementType::float32) bytes += voxels * networks::onnx::bytes_of(input_type_);
+  if (chooses_on_gpu()) return bytes + voxels * sizeof(std::uint16_t);
   if (output_type_ != ElementType::float32) bytes += values * sizeof(float);
   return bytes;
 }
@@ -411,12 +455,13 @@ std::shared_ptr<const LoadedNetwork> VolumeNetworks::load(std::size_t network, s
   return std::make_shared<const LoadedNetwork>(std::move(session), input_shape_, output_shape_);
 }
 
-FragmentMemory VolumeNetworks::take_memory() const {
-  {
+FragmentMemory VolumeNetworks::take_memory(std::size_t place) const {
+  if (!gpus_.empty()) {
     const std::lock_guard lock(mutex_);
-    if (!kept_.empty()) {
-      FragmentMemory memory = std::move(kept_.back());
-      kept_.pop_back();
+    std::vector<FragmentMemory>& kept = kept_[place];
+    if (!kept.empty()) {
+      FragmentMemory memory = std::move(kept.back());
+      kept.pop_back();
       return memory;
     }
   }
@@ -426,17 +471,23 @@ FragmentMemory VolumeNetworks::take_memory() const {
     return gpus_.empty() ? std::shared_ptr<std::byte[]>(new std::byte[bytes])
                          : networks::pinned_memory(bytes, gpus_.front().gpu);
   };
-  const std::size_t values = voxels * static_cast<std::size_t>(output_.channels);
-  FragmentMemory memory = {allocate(voxels), allocate(values), {}, {}};
+  FragmentMemory memory;
+  memory.fragment_bytes = allocate(voxels);
   memory.fragment = {reinterpret_cast<float*>(memory.fragment_bytes.get()), voxels};
-  memory.values = {reinterpret_cast<float*>(memory.value_bytes.get()), values};
+  if (chooses_on_gpu()) {
+    memory.scores = networks::make_device_scores(scores_size(), gpus_[place].gpu);
+  } else {
+    const std::size_t values = voxels * static_cast<std::size_t>(output_.channels);
+    memory.value_bytes = allocate(values);
+    memory.values = {reinterpret_cast<float*>(memory.value_bytes.get()), values};
+  }
   return memory;
 }
 
-void VolumeNetworks::give_back(FragmentMemory memory) const {
+void VolumeNetworks::give_back(FragmentMemory memory, std::size_t place) const {
   if (gpus_.empty()) return;
   const std::lock_guard lock(mutex_);
-  kept_.push_back(std::move(memory));
+  kept_[place].push_back(std::move(memory));
 }
 
 }  // namespace slidestream::volume

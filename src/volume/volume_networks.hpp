@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "networks/device_scores.hpp"
 #include "networks/onnx_session.hpp"
 #include "volume/fusion.hpp"
 #include "volume/nifti_header.hpp"
@@ -20,8 +21,13 @@ namespace slidestream::volume {
 struct FragmentMemory {
   std::shared_ptr<std::byte[]> fragment_bytes;
   std::shared_ptr<std::byte[]> value_bytes;
-  std::span<float> fragment;
-  std::span<float> values;
+  std::span<float> fragment;  ///< D x H x W
+  std::span<float> values;    ///< channels x D x H x W; empty where `scores` has them
+  /// On a GPU, where only the largest of a voxel's scores counts; else null.
+  std::unique_ptr<networks::DeviceScores> scores;
+
+  /// Puts what a network gave. \throws Error as `Fusion::put`; CudaError
+  void put_into(Fusion& fusion, std::size_t number) const;
 };
 
 /// A network that is loaded. Thread-safe: each call has memory of its own.
@@ -34,11 +40,13 @@ class LoadedNetwork {
   Terminator terminator() const { return session_->terminator(); }
   void terminate(const Terminator& run) const noexcept { session_->terminate(run, true); }
 
-  /// Computes one fragment. \param fragment  D x H x W. \param values  channels x D x H x W, written.
+  /// Computes a fragment: fills `values`, or `scores`.
   /// \throws Error in one line without the file's name; CudaError where the GPU is lost
-  void run(std::span<const float> fragment, std::span<float> values, const Terminator& by) const;
+  void run(const FragmentMemory& memory, const Terminator& by) const;
 
  private:
+  void run(const networks::OnnxSession::Value& input, networks::OnnxSession::Value& output, const Terminator& by) const;
+
   std::shared_ptr<const networks::OnnxSession> session_;
   std::vector<std::int64_t> input_shape_;
   std::vector<std::int64_t> output_shape_;
@@ -73,17 +81,18 @@ class VolumeNetworks {
   /// Loads one of them. \param place  the GPU, from 0; 0 without one. \throws ConfigError
   std::shared_ptr<const LoadedNetwork> load(std::size_t network, std::size_t place = 0) const;
 
-  /// Memory for one fragment, with undefined content. \throws std::bad_alloc, CudaError
-  FragmentMemory take_memory() const;
+  /// Memory for one fragment, with undefined content. \param place  as of `load`. \throws std::bad_alloc, CudaError
+  FragmentMemory take_memory(std::size_t place) const;
   /// Memory beside a GPU is pinned, which takes a while, and is kept for the next fragment.
-  void give_back(FragmentMemory memory) const;
+  void give_back(FragmentMemory memory, std::size_t place) const;
 
  private:
   void check_settings() const;
   void find_gpus();
   void find_gpu_memory();
   std::shared_ptr<const networks::OnnxSession> open(std::size_t network, std::size_t place = 0) const;
-  networks::OnnxSession::Value run_zeros(std::size_t network, const networks::OnnxSession& session) const;
+  networks::OnnxSession::Value run_zeros(std::size_t network, const networks::OnnxSession& session,
+                                         const networks::DeviceScores* to = nullptr) const;
   void check_like_first(std::size_t network, const networks::OnnxSession& session) const;
   void find_shapes(const networks::OnnxSession& session);
   void find_output();
@@ -91,6 +100,8 @@ class VolumeNetworks {
   void measure();
   NetworkNeeds measured(std::size_t network);
   NetworkNeeds measured_on_gpu(std::size_t network);
+  bool chooses_on_gpu() const noexcept;
+  networks::ScoresSize scores_size() const noexcept;
   std::uint64_t bytes_on_the_way() const noexcept;
 
   const Config config_;
@@ -110,7 +121,7 @@ class VolumeNetworks {
   ScheduleGpus gpu_memory_;
   std::uint64_t beside_gpu_ = 0;
   mutable std::mutex mutex_;
-  mutable std::vector<FragmentMemory> kept_;  ///< guarded by mutex_
+  mutable std::vector<std::vector<FragmentMemory>> kept_;  ///< by GPU; guarded by mutex_
 };
 
 }  // namespace slidestream::volume

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -174,6 +175,50 @@ TEST_CASE("networks of volumes run on all GPUs, to the labels of the CPU, and wi
       CHECK(result.slides[i].backend == "cuda");
     }
   }
+}
+
+TEST_CASE("scores of classes become labels on the GPU, those of the CPU, and what isn't finite is told alike") {
+  Case test(1);
+  const auto paths = test.volumes(3);
+  constexpr std::size_t voxels = 4 * 5 * 6;
+  // One fragment after the other, so that the same one fails first.
+  test.config.pipeline.threads = 1;
+  test.config.model.sessions = 1;
+  test.config.gpu.devices = {0};
+  test.made().output_shape = {1, 5, 4, 5, 6};
+  float odd_above = 1000.0F;
+  test.made().compute = [&](const auto&, const std::string&, std::span<const float> in, std::span<float> out) {
+    for (std::size_t i = 0; i < voxels; ++i) {
+      // Of many voxels two channels are equal.
+      for (std::size_t c = 0; c < 5; ++c) {
+        out[c * voxels + i] = static_cast<float>(static_cast<std::size_t>(in[i]) * (c + 1) % 7);
+      }
+      if (in[i] > odd_above) out[3 * voxels + i] = std::numeric_limits<float>::quiet_NaN();
+    }
+  };
+  std::vector<std::vector<float>> labels;
+  std::vector<std::string> errors;
+  for (const auto provider : {ModelProvider::cpu, ModelProvider::cuda}) {
+    test.config.model.provider = provider;
+    odd_above = 1000.0F;
+    test.config.output.dir += "-next";
+    const RunResult sound = test.run(paths);
+    CHECK(sound.failure == "");
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+      REQUIRE(sound.slides[i].done);
+      labels.push_back(test.labels(i));
+    }
+    odd_above = 250.0F;
+    test.config.output.dir += "-odd";
+    const RunResult odd = test.run({paths.front()});
+    REQUIRE(odd.slides.size() == 1);
+    REQUIRE(!odd.slides[0].done);
+    errors.push_back(odd.slides[0].failure.cause);
+  }
+  CHECK(std::set<float>(labels[0].begin(), labels[0].end()).size() > 2);
+  for (std::size_t i = 0; i < paths.size(); ++i) CHECK(labels[i] == labels[i + paths.size()]);
+  CHECK(errors[0].find("the network gives no finite number in channel 3 at z, y, x = ") != std::string::npos);
+  CHECK(errors[1] == errors[0]);
 }
 
 TEST_CASE("gpu.devices says which GPU has the networks, and one network is loaded once on each") {

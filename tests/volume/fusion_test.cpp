@@ -130,6 +130,34 @@ TEST_CASE("a fragment votes for the channel with the largest value, the lowest o
   }
 }
 
+TEST_CASE("labels of a fragment vote as the scores that they were chosen from") {
+  const Case& one = cases.front();
+  const FragmentGrid grid(one.volume, one.fragment, one.grid);
+  FragmentOutput output;
+  output.channels = 3;
+  output.ignore = 255;
+  const Values values = random_values(grid, 3, {-1, 0, 0.5, 2}, 4);
+  const auto by_scores = make_vote(grid, output);
+  const auto by_labels = make_vote(grid, output);
+  const auto voxels = static_cast<std::size_t>(count_of(grid.fragment()));
+  for (std::size_t i = 0; i < grid.count(); ++i) {
+    by_scores->put(i, values[i]);
+    std::vector<std::uint16_t> labels(voxels);
+    for (std::size_t voxel = 0; voxel < voxels; ++voxel) {
+      for (std::size_t channel = 1; channel < 3; ++channel) {
+        if (values[i][channel * voxels + voxel] > values[i][labels[voxel] * voxels + voxel]) {
+          labels[voxel] = static_cast<std::uint16_t>(channel);
+        }
+      }
+    }
+    by_labels->put_labels(i, labels);
+  }
+  CHECK(all_planes<std::uint16_t>(*by_labels, one.volume) == all_planes<std::uint16_t>(*by_scores, one.volume));
+  const std::vector<std::uint16_t> few(voxels - 1);
+  CHECK_THROWS_AS(by_labels->put_labels(0, few), std::invalid_argument);
+  CHECK_THROWS_AS(make_mean(grid, output)->put_labels(0, few), std::logic_error);
+}
+
 TEST_CASE("values that can't be labels are refused with their place") {
   const FragmentGrid grid({2, 3, 4}, {2, 3, 4}, {1, 1, 1});
   FragmentOutput output;

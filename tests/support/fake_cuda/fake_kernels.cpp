@@ -17,6 +17,7 @@
 #include "cuda/jpeg2000/decoder_memory.hpp"
 #include "cuda/jpeg2000/host_decoder.hpp"
 #include "cuda/jpeg2000/jpeg2000_batch_decoder.hpp"
+#include "cuda/networks/labels.hpp"
 #include "cuda/networks/planes.hpp"
 #include "cuda/operators/image_kernel.hpp"
 #include "cuda/pyramid/device_pyramid.hpp"
@@ -209,6 +210,33 @@ void enqueue_planes(std::uint16_t* planes, const std::uint8_t* pixels, const std
 void enqueue_widened(float* values, const std::uint16_t* halves, std::size_t count, cudaStream_t stream) {
   SLIDESTREAM_CUDA(
       test::fake_launch(stream, [=] { std::transform(halves, halves + count, values, networks::from_half); }));
+}
+
+namespace {
+
+template <class Score, class Widen>
+void enqueue_made_up_labels(std::uint16_t* labels, const Score* scores, std::size_t channels, std::size_t voxels,
+                            cudaStream_t stream, const Widen& widen) {
+  const auto work = [=] {
+    for (std::size_t i = 0; i < voxels; ++i) {
+      std::vector<float> own(channels);
+      for (std::size_t channel = 0; channel < channels; ++channel) own[channel] = widen(scores[channel * voxels + i]);
+      const bool finite = std::ranges::all_of(own, [](float score) { return std::isfinite(score); });
+      labels[i] = finite ? static_cast<std::uint16_t>(std::ranges::max_element(own) - own.begin()) : no_label;
+    }
+  };
+  SLIDESTREAM_CUDA(test::fake_launch(stream, work));
+}
+
+}  // namespace
+
+void enqueue_labels(std::uint16_t* labels, const float* scores, std::size_t channels, std::size_t voxels,
+                    cudaStream_t stream) {
+  enqueue_made_up_labels(labels, scores, channels, voxels, stream, [](float score) { return score; });
+}
+void enqueue_labels(std::uint16_t* labels, const std::uint16_t* scores, std::size_t channels, std::size_t voxels,
+                    cudaStream_t stream) {
+  enqueue_made_up_labels(labels, scores, channels, voxels, stream, networks::from_half);
 }
 
 namespace {
