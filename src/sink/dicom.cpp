@@ -123,9 +123,8 @@ class DicomSink final : public OrderedSink {
     made.file = name_of_level(level);
     made.level.level = level;
     made.level.jpeg = jpeg_;
-    const bool halved =
-        copied != nullptr ? copied->frame.sampling[0].horizontal > 1 : options_.subsampling != ChromaSubsampling::s444;
-    made.level.photometric = !colour ? "MONOCHROME2" : !ycbcr ? "RGB" : halved ? "YBR_FULL_422" : "YBR_FULL";
+    // Of YCbCr in JPEG the only value (PS3.5, table 8.2.1-1; PS3.3, C.8.12.4.1.5), whatever its sampling (C.7.6.3.1.2).
+    made.level.photometric = !colour ? "MONOCHROME2" : ycbcr ? "YBR_FULL_422" : "RGB";
     made.level.frames = static_cast<std::uint64_t>(layout().tiles(level));
     made.level.copied = copied != nullptr;
     made.marks_rgb = jpeg_ && colour && !ycbcr;

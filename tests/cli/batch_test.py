@@ -364,9 +364,8 @@ class Subsampling(BatchCase):
             folder = self.folder / value[-1]
             folder.mkdir()
             self.assertDone(run("convert", slide, folder / "a.dicom", "--subsampling", value))
-            head = (folder / "a.dicom/level-0.dcm").read_bytes()[:4096]
-            self.assertEqual(b"YBR_FULL_422" in head, value == "4:2:2")
-            self.assertIn(b"YBR_FULL", head)
+            # DICOM has one name for all of them.
+            self.assertIn(b"YBR_FULL_422", (folder / "a.dicom/level-0.dcm").read_bytes()[:4096])
         self.assertOneLine(run("convert", slide, file, "--subsampling", "4:1:1"), 2, "image.subsampling", "4:2:0, 4:2:2 or 4:4:4")
         self.assertRegex(run("convert", "--help").stdout, r"(?s)--subsampling.*default\s+4:2:0")
 

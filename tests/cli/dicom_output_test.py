@@ -173,7 +173,8 @@ class Files(Case):
                 self.assertNotIn(0x7FE00001, file.elements)
 
     def test_copied_frames_are_the_tiles(self):
-        for codec, photometric in ("jpeg420", "YBR_FULL_422"), ("rgb", "RGB"):
+        # Whatever the subsampling, the standard has one value for YCbCr.
+        for codec, photometric in ("jpeg420", "YBR_FULL_422"), ("jpeg444", "YBR_FULL_422"), ("rgb", "RGB"):
             slide = self.slide(codec)
             file = File(self.convert(slide, f"{codec}.dicom", "--compression", "copy") / "level-0.dcm")
             directory, tiles = next(self.tiles(slide))
@@ -396,6 +397,8 @@ def made_files(case):
     yield "grey", case.convert(slide, "grey.dicom", "--set", "identity.colour=luminance"), slide
     rgb = case.slide("rgb")
     yield "rgb", case.convert(rgb, "rgb.dicom", "--compression", "copy"), rgb
+    whole = case.slide("jpeg444")
+    yield "444", case.convert(whole, "444.dicom", "--compression", "copy", "--subsampling", "4:4:4"), whole
     real = DATA / "cmu-1-small-region.svs"
     if real.exists():
         yield "real", case.convert(real, "real.dicom", "--compression", "copy"), real
@@ -471,7 +474,7 @@ class OtherReaders(Case):
                 if name == "grey":
                     continue
                 self.assertIsNotNone(seen.metadata.pyramid.optical_paths[0].icc_profile)
-                if name in ("none", "copy", "rgb", "real") and openslide is not None:
+                if name in ("none", "copy", "rgb", "444", "real") and openslide is not None:
                     size = (seen.size.width, seen.size.height)
                     ours = numpy.asarray(seen.read_region((0, 0), 0, size).convert("RGB")).astype(int)
                     with openslide.OpenSlide(slide) as source:

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <set>
 #include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
@@ -90,6 +92,25 @@ TEST_CASE("levels that may reach beyond 4 GiB have an extended offset table, oth
       CHECK(bytes == first);
     }
     CHECK(first.size() > 1000);
+  }
+}
+
+TEST_CASE("JPEG of YCbCr is called YBR_FULL_422, however its colours are sampled") {
+  const test::TemporaryFolder folder;
+  const std::string called("\x28\0\x04\0CS\x0C\0YBR_FULL_422", 20);
+  int round = 0;
+  for (const ChromaSubsampling subsampling :
+       {ChromaSubsampling::s420, ChromaSubsampling::s422, ChromaSubsampling::s444}) {
+    CAPTURE(round);
+    const std::filesystem::path file = folder.path() / (std::to_string(round++) + ".dicom");
+    ImageOptions options = options_of(128);
+    options.subsampling = subsampling;
+    const auto sink = make_dicom_sink(file, description_of({300, 300}), options);
+    fill(*sink, 128);
+    sink->publish();
+    std::ifstream stream(file / "level-0.dcm", std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(stream), {}};
+    CHECK(bytes.find(called) != std::string::npos);
   }
 }
 
