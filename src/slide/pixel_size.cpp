@@ -3,8 +3,30 @@
 #include <algorithm>
 #include <cmath>
 #include <sstream>
+#include <string>
 
 namespace slidestream {
+namespace {
+
+bool are_apart(const std::optional<double>& a, const std::optional<double>& b, double share) {
+  return a && b && std::abs(*a - *b) > share * std::min(*a, *b);
+}
+
+std::string shown_size(const std::optional<double>& size) {
+  std::ostringstream text;
+  if (size) text << *size;
+  return text.str();
+}
+
+/// One number where both look alike.
+std::string sizes_text(const SaidPixelSize& said) {
+  const std::string x = shown_size(said.x);
+  const std::string y = shown_size(said.y);
+  if (x.empty() || x == y) return y;
+  return y.empty() ? x : x + " x " + y;
+}
+
+}  // namespace
 
 bool set_pixel_size(SlideInfo& info, const std::optional<double>& x, const std::optional<double>& y,
                     std::string_view place) {
@@ -12,17 +34,36 @@ bool set_pixel_size(SlideInfo& info, const std::optional<double>& x, const std::
   constexpr double most_apart = 0.01;
   constexpr double least_of_no_pixel = 100.0;
   if (x && y && std::max(*x, *y) >= least_of_no_pixel * std::min(*x, *y)) {
-    std::ostringstream text;
-    text << place << " says " << *x << " x " << *y
-         << " micrometres per pixel, as if a unit were missing: both are passed over; input.mpp sets the size";
-    info.warnings.push_back(text.str());
+    info.warnings.push_back(
+        std::string(place) + " says " + sizes_text({x, y}) +
+        " micrometres per pixel, as if a unit were missing: both are passed over; input.mpp sets the "
+        "size");
     return false;
   }
-  const auto are_apart = [&](double share) { return x && y && std::abs(*x - *y) > share * std::min(*x, *y); };
   info.mpp = x;
-  info.said_mpp_y = are_apart(rounding) ? y : std::nullopt;
-  info.mpp_y = are_apart(most_apart) ? y : std::nullopt;
+  info.said_mpp_y = are_apart(x, y, rounding) ? y : std::nullopt;
+  info.mpp_y = are_apart(x, y, most_apart) ? y : std::nullopt;
   return true;
+}
+
+void settle_pixel_size(SlideInfo& info, const SaidPixelSize& said, std::string_view place, const SaidPixelSize& other,
+                       std::string_view other_place) {
+  constexpr double most_contradiction = 0.02;
+  const auto take = [&](const SaidPixelSize& size, std::string_view from) {
+    if (size.x.has_value() != size.y.has_value()) {
+      info.warnings.push_back(std::string(from) + " says the size of pixels only " + (size.x ? "across" : "down") +
+                              ", " + sizes_text(size) + " micrometres: they are taken for square");
+    }
+    return set_pixel_size(info, size.x ? size.x : size.y, size.x ? size.y : std::nullopt, from);
+  };
+  if ((!said.x && !said.y) || !take(said, place)) {
+    take(other, other_place);
+    return;
+  }
+  if (are_apart(said.x, other.x, most_contradiction) || are_apart(said.y, other.y, most_contradiction)) {
+    info.warnings.push_back(std::string(place) + " says " + sizes_text(said) + " micrometres per pixel, and " +
+                            std::string(other_place) + " " + sizes_text(other) + ": " + std::string(place) + " counts");
+  }
 }
 
 }  // namespace slidestream

@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <limits>
+#include <optional>
 #include <slidestream/slide.hpp>
 #include <string>
 #include <vector>
@@ -98,6 +100,60 @@ TEST_CASE("DICOM: a pixel size that no slide has is passed over, with a line") {
   CHECK_FALSE(mixed.mpp);
   CHECK(mixed.warnings == Lines{"PixelSpacing (0028,0030) says 0.25 x 250 micrometres per pixel, as if a unit were "
                                 "missing: both are passed over; input.mpp sets the size"});
+}
+
+TEST_CASE("DICOM: the imaged volume says the pixel size where PixelSpacing doesn't, and may contradict it") {
+  const TemporaryFolder folder;
+  // The volume's millimetres, of 150 x 100 pixels.
+  const auto info_of = [&](const std::string& spacing, std::optional<float> across, std::optional<float> down) {
+    DicomFile file = make_dicom(picture_for(Codec::jpeg));
+    DicomSet measures;
+    if (!spacing.empty()) measures.text(0x00280030, "DS", spacing);
+    DicomSet shared;
+    shared.items(0x00289110, {measures});
+    file.set.items(0x52009229, {shared});
+    if (across) file.set.real(0x00480001, *across);
+    if (down) file.set.real(0x00480002, *down);
+    return Slide::open(folder.write("slide.dcm", file.encode()))->info();
+  };
+  const auto check = [](const SlideInfo& info, double x, std::optional<double> y, const Lines& lines) {
+    CHECK(info.mpp.value_or(0) == doctest::Approx(x));
+    CHECK(info.mpp_y.has_value() == y.has_value());
+    CHECK(info.mpp_y.value_or(0) == doctest::Approx(y.value_or(0)));
+    CHECK(info.warnings == lines);
+  };
+  check(info_of("", 0.0375F, 0.05F), 0.25, 0.5, {});
+  check(info_of("", 0.0375F, 0.025F), 0.25, {}, {});
+  const auto of_one = [](const std::string& direction, const std::string& size) {
+    return Lines{"the imaged volume (0048,0001) says the size of pixels only " + direction + ", " + size +
+                 " micrometres: they are taken for square"};
+  };
+  check(info_of("", 0.0375F, {}), 0.25, {}, of_one("across", "0.25"));
+  check(info_of("", {}, 0.05F), 0.5, {}, of_one("down", "0.5"));
+  // Nobody says it: no line, as of other slides.
+  check(info_of("", {}, {}), 0.0, {}, {});
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  for (const float none : {0.0F, -1.0F, infinity, -infinity, std::numeric_limits<float>::quiet_NaN()}) {
+    check(info_of("", none, none), 0.0, {}, {});
+  }
+  const auto no_size = [](const std::string& element) {
+    return "a pixel's part of " + element + " is 250 micrometres, no size of a slide's pixel: it is passed over";
+  };
+  check(info_of("", 37.5F, 25.0F), 0.0, {},
+        {no_size("ImagedVolumeWidth (0048,0001)"), no_size("ImagedVolumeHeight (0048,0002)")});
+  // Rows first, then columns.
+  const std::string spacing = "0.0005\\0.00025";
+  check(info_of(spacing, 0.0375F, 0.05F), 0.25, 0.5, {});
+  check(info_of(spacing, 0.0382F, 0.0491F), 0.25, 0.5, {});
+  const auto contradiction = [](const std::string& size) {
+    return Lines{"PixelSpacing (0028,0030) says 0.25 x 0.5 micrometres per pixel, and the imaged volume (0048,0001) " +
+                 size + ": PixelSpacing (0028,0030) counts"};
+  };
+  check(info_of(spacing, 0.0383F, 0.05F), 0.25, 0.5, contradiction("0.255333 x 0.5"));
+  check(info_of(spacing, 0.075F, 0.05F), 0.25, 0.5, contradiction("0.5"));
+  check(info_of(spacing, {}, 0.1F), 0.25, 0.5, contradiction("1"));
+  check(info_of("0.25\\0.25", 0.0375F, 0.05F), 0.25, 0.5,
+        {"PixelSpacing (0028,0030) is 250 micrometres, no size of a slide's pixel: it is passed over"});
 }
 
 }  // namespace slidestream::test

@@ -79,6 +79,22 @@ TEST_CASE("DICOM: implicit value representations are read as explicit ones") {
   }
 }
 
+TEST_CASE("DICOM: a sequence whose value representation its writer didn't know is implicit inside") {
+  const TemporaryFolder folder;
+  DicomFile file = make_dicom(picture_for(Codec::none), {.codec = Codec::none, .sparse = true});
+  const auto expected = pixels_of(folder.write("slide.dcm", file.encode()));
+  std::vector<DicomSet> frames;
+  for (int y = 0; y < height; y += 64) {
+    for (int x = 0; x < width; x += 64) frames.push_back(dicom_frame_at(x + 1, y + 1));
+  }
+  DicomSet alone;
+  alone.items(0x52009230, frames);
+  const Bytes implicit = alone.encode({.implicit = true});
+  // Without its tag and length.
+  file.set.bytes(0x52009230, "UN", Bytes(implicit.begin() + 8, implicit.end()));
+  CHECK(pixels_of(folder.write("slide.dcm", file.encode())) == expected);
+}
+
 TEST_CASE("DICOM: a frame in several items is one tile") {
   const TemporaryFolder folder;
   const Picture picture = picture_for(Codec::jpeg);

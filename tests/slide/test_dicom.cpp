@@ -5,6 +5,7 @@
 #endif
 
 #include <algorithm>
+#include <bit>
 
 namespace slidestream::test {
 
@@ -87,6 +88,13 @@ DicomSet& DicomSet::number(std::uint32_t tag, const std::string& vr, std::int64_
   Bytes bytes;
   put(bytes, static_cast<std::uint64_t>(value), vr == "US" ? 2 : 4);
   values_[tag] = {vr, std::move(bytes), {}, {}};
+  return *this;
+}
+
+DicomSet& DicomSet::real(std::uint32_t tag, float value) {
+  Bytes bytes;
+  put(bytes, std::bit_cast<std::uint32_t>(value), 4);
+  values_[tag] = {"FL", std::move(bytes), {}, {}};
   return *this;
 }
 

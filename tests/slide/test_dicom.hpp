@@ -19,6 +19,7 @@ class DicomSet {
  public:
   DicomSet& text(std::uint32_t tag, const std::string& vr, std::string value);
   DicomSet& number(std::uint32_t tag, const std::string& vr, std::int64_t value);  ///< US, UL, SL
+  DicomSet& real(std::uint32_t tag, float value);                                  ///< FL
   DicomSet& bytes(std::uint32_t tag, const std::string& vr, Bytes value);
   DicomSet& items(std::uint32_t tag, std::vector<DicomSet> items);
   /// Pixels in items, without a length of their own.

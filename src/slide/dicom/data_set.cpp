@@ -95,7 +95,7 @@ Element Reader::element_at(std::uint64_t at, bool implicit) {
   element.length = is_long ? number(at + 8, 4) : number(at + 6, 2);
   element.value_at = at + (is_long ? 12 : 8);
   // Its own value is implicit, whatever is around it (PS3.5, 6.2.2).
-  if (has_vr(element, "UN") && element.length == undefined_length) element.implicit = true;
+  if (has_vr(element, "UN")) element.implicit = true;
   return element;
 }
 
@@ -156,6 +156,7 @@ std::uint64_t Reader::read_items(const Element& sequence, const std::function<st
     --depth_;
     return behind;
   };
+  bool is_done = false;
   while (at < end) {
     const Element item = element_at(at, sequence.implicit);
     if (item.tag == sequence_end_tag && delimited) return leave(item.value_at);
@@ -170,8 +171,10 @@ std::uint64_t Reader::read_items(const Element& sequence, const std::function<st
       }
       extent.end = item.value_at + item.length;
     }
-    const std::uint64_t taken = take(extent);
-    if (taken != 0) {
+    const std::uint64_t taken = is_done ? 0 : take(extent);
+    is_done = is_done || taken == stop;
+    if (is_done && !delimited) return leave(end);
+    if (taken != 0 && !is_done) {
       at = taken;
     } else {
       at = extent.delimited ? read_data_set(extent, [](const Element&) { return 0; }) : extent.end;

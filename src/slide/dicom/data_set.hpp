@@ -77,7 +77,7 @@ class Reader {
   std::uint64_t read_group(std::uint64_t begin, std::uint32_t group, const Take& take);
 
   /// Calls `take` with the extent of each item of a sequence; it returns where the item ends if it has read it, else 0.
-  /// \returns where the sequence ends
+  /// Where it returns `stop`, neither that item nor those behind it are wanted. \returns where the sequence ends
   std::uint64_t read_items(const Element& sequence, const std::function<std::uint64_t(const Extent&)>& take);
 
   // Values. \throws SlideError where an element isn't of this kind; `keyword` names it

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "slide/dicom/contradictions.hpp"
 #include "slide/dicom/frame_colours.hpp"
 #include "slide/dicom/frames.hpp"
 #include "slide/dicom/instance.hpp"
@@ -95,6 +96,7 @@ class ImageReader {
     for (OpenFile* file : files) {
       check_part(*file, before);
       add_frames(*file);
+      add_line(dicom::compare_places(*file, level_));
       before += file->instance.frames;
     }
     const Instance& first = files.front()->instance;
@@ -103,7 +105,8 @@ class ImageReader {
                               std::to_string(level_.columns) + " x " + std::to_string(level_.rows) +
                               " tiles are TILED_FULL");
     }
-    compare_colours(first.photometric);
+    add_line(dicom::compare_lut_shape(first));
+    add_line(dicom::compare_colour(level_, first.photometric, coding_, slide_.files, budget_));
     if (!slide_.info.levels.empty()) {
       level_.downsample = level_factor(slide_.info.levels.front().width, level_.width);
     }
@@ -113,9 +116,8 @@ class ImageReader {
 
  private:
   /// A contradiction is one line, however many levels have it.
-  void compare_colours(const std::string& said) {
+  void add_line(std::string line) {
     std::vector<std::string>& lines = slide_.info.warnings;
-    std::string line = dicom::compare_colour(level_, said, coding_, slide_.files, budget_);
     if (!line.empty() && std::ranges::find(lines, line) == lines.end()) lines.push_back(std::move(line));
   }
 
@@ -269,24 +271,31 @@ class SeriesOpener {
     }
   }
 
-  /// Both sizes or none: PixelSpacing has both.
   void read_pixel_size(const Instance& instance) {
-    slide_.info.magnification = instance.magnification;
+    SlideInfo& info = slide_.info;
+    info.magnification = instance.magnification;
     if (instance.spacings_differ) {
-      slide_.info.warnings.push_back("PixelSpacing (0028,0030) differs between its frames: it is passed over");
+      info.warnings.push_back("PixelSpacing (0028,0030) differs between its frames: it is passed over");
+      return;
     }
     // Pixels of a scanner are about 10 micrometres divided by the power.
     constexpr double most_by_power = 400.0;
     const double most =
         std::clamp(most_by_power / instance.magnification.value_or(0.1), most_scanned_pixel_size, most_pixel_size);
-    constexpr std::string_view place = "PixelSpacing (0028,0030)";
-    const auto size = [&](const std::optional<double>& mm) {
-      const std::optional<double> micrometres = mm ? std::optional(*mm * 1000.0) : std::nullopt;
-      return said_pixel_size(micrometres, place, slide_.info, most);
+    const auto size = [&](const std::optional<double>& mm, std::int64_t pixels, const char* element) {
+      const std::optional<double> micrometres =
+          mm && pixels > 0 ? std::optional(*mm * 1000.0 / static_cast<double>(pixels)) : std::nullopt;
+      return said_pixel_size(micrometres, element, info, most);
     };
-    const std::optional<double> x = size(instance.mm_x);
-    if (!x) return;
-    if (const std::optional<double> y = size(instance.mm_y)) set_pixel_size(slide_.info, x, y, place);
+    constexpr const char* spacing = "PixelSpacing (0028,0030)";
+    SaidPixelSize said{size(instance.mm_x, 1, spacing), {}};
+    // Both or none: one line is enough.
+    if (said.x) said.y = size(instance.mm_y, 1, spacing);
+    if (!said.y) said.x.reset();
+    const SaidPixelSize volume{
+        size(instance.volume_mm_x, instance.width, "a pixel's part of ImagedVolumeWidth (0048,0001)"),
+        size(instance.volume_mm_y, instance.height, "a pixel's part of ImagedVolumeHeight (0048,0002)")};
+    settle_pixel_size(info, said, spacing, volume, "the imaged volume (0048,0001)");
   }
 
   /// The levels' files, image by image, the largest image first.

@@ -1,6 +1,8 @@
 #include "slide/dicom/instance.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -122,6 +124,12 @@ class InstanceReader {
       case 0x00280103:
         to.is_signed = number(element, "PixelRepresentation");
         return 0;
+      case 0x00480001:
+        to.volume_mm_x = length_of(element);
+        return 0;
+      case 0x00480002:
+        to.volume_mm_y = length_of(element);
+        return 0;
       case 0x00480006:
         to.width = number(element, "TotalPixelMatrixColumns");
         return 0;
@@ -132,6 +140,9 @@ class InstanceReader {
         return read_optical_paths(element);
       case 0x00480303:
         to.focal_planes = number(element, "TotalPixelMatrixFocalPlanes");
+        return 0;
+      case 0x20500020:
+        to.lut_shape = reader_.text(element, "PresentationLUTShape");
         return 0;
       case 0x52009229:
         return reader_.read_items(element, [this](const Extent& item) {
@@ -151,6 +162,14 @@ class InstanceReader {
       default:
         return 0;
     }
+  }
+
+  /// A length in millimetres (FL); nothing where none is said.
+  std::optional<double> length_of(const Element& element) {
+    const bool is_float = element.vr[0] == 0 || (element.vr[0] == 'F' && element.vr[1] == 'L');
+    if (!is_float || element.length != 4) return std::nullopt;
+    const auto length = std::bit_cast<float>(reader_.number(element.value_at, 4));
+    return std::isfinite(length) && length > 0.0F ? std::optional<double>(length) : std::nullopt;
   }
 
   std::uint64_t read_optical_paths(const Element& sequence) {
@@ -197,21 +216,22 @@ class InstanceReader {
     instance_.mm_x = spacing->columns;
   }
 
-  /// PerFrameFunctionalGroupsSequence. Of frames that go row by row it can say nothing new but the size of pixels.
+  /// PerFrameFunctionalGroupsSequence. Of frames that go row by row it can say nothing new but the size of pixels; what
+  /// the first ones say of their places is kept to be compared.
   std::uint64_t read_frames(const Element& sequence) {
     has_positions_ = instance_.organisation != "TILED_FULL";
     wants_spacing_ = !instance_.mm_x;
-    if (!has_positions_ && !wants_spacing_) return 0;
     std::optional<Spacing> first;
-    bool is_first = true;
-    const std::uint64_t behind = reader_.read_items(sequence, [this, &first, &is_first](const Extent& item) {
-      column_ = row_ = 0;
-      has_position_ = false;
+    const std::uint64_t behind = reader_.read_items(sequence, [this, &first](const Extent& item) {
+      wants_place_ = has_positions_ || frame_ < Instance::most_said_places;
+      if (!wants_place_ && !wants_spacing_) return Reader::stop;
+      column_.reset();
+      row_.reset();
       spacing_.reset();
       const std::uint64_t end =
           reader_.read_data_set(item, [this](const Element& inside) { return take_of_frame(inside); });
-      if (has_positions_) add_position();
-      if (std::exchange(is_first, false)) first = spacing_;
+      add_place();
+      if (frame_++ == 0) first = spacing_;
       instance_.spacings_differ = instance_.spacings_differ || spacing_ != first;
       return end;
     });
@@ -219,30 +239,38 @@ class InstanceReader {
     return behind;
   }
 
-  void add_position() {
-    if (!has_position_) {
-      reader_.refuse("frame " + std::to_string(instance_.positions.size() + 1) +
-                     " has no PlanePositionSlideSequence (0048,021A)");
+  void add_place() {
+    if (!has_positions_) {
+      if (column_ && row_) instance_.said_places.push_back({frame_, *column_, *row_});
+      return;
     }
-    instance_.positions.emplace_back(column_, row_);
+    if (!column_) {
+      reader_.refuse("frame " + std::to_string(frame_ + 1) + " has no PlanePositionSlideSequence (0048,021A)");
+    }
+    instance_.positions.emplace_back(*column_, row_.value_or(0));
   }
 
   std::uint64_t take_of_frame(const Element& element) {
     if (element.tag == pixel_measures && wants_spacing_) return read_measures(element, spacing_);
-    if (element.tag != 0x0048021A || !has_positions_) return 0;
+    if (element.tag != 0x0048021A || !wants_place_) return 0;
     return reader_.read_items(element, [this](const Extent& item) {
       return reader_.read_data_set(item, [this](const Element& inside) -> std::uint64_t {
         if (inside.tag == 0x0048021E) {
-          column_ = reader_.signed_value(inside, "ColumnPositionInTotalImagePixelMatrix");
-          has_position_ = true;
+          column_ = position_of(inside, "ColumnPositionInTotalImagePixelMatrix");
         } else if (inside.tag == 0x0048021F) {
-          row_ = reader_.signed_value(inside, "RowPositionInTotalImagePixelMatrix");
-        } else if (inside.tag == 0x0040074A) {
+          row_ = position_of(inside, "RowPositionInTotalImagePixelMatrix");
+        } else if (inside.tag == 0x0040074A && has_positions_) {
           note_depth(reader_.text(inside, "ZOffsetInSlideCoordinateSystem"));
         }
         return 0;
       });
     });
+  }
+
+  /// Nobody needs those of frames that go row by row: one that can't be read is none.
+  std::optional<std::int64_t> position_of(const Element& element, const char* keyword) {
+    if (!has_positions_ && element.length != 4) return std::nullopt;
+    return reader_.signed_value(element, keyword);
   }
 
   /// Frames at several depths are several focal planes, whatever the rest says.
@@ -255,14 +283,15 @@ class InstanceReader {
   Reader& reader_;
   const Part part_;
   Instance instance_;
-  std::string media_class_;  ///< the class by the group about the file
-  std::int64_t column_ = 0;  ///< of the frame that is read
-  std::int64_t row_ = 0;
-  bool has_position_ = false;
+  std::string media_class_;             ///< the class by the group about the file
+  std::int64_t frame_ = 0;              ///< that is read, from 0
+  std::optional<std::int64_t> column_;  ///< of that frame
+  std::optional<std::int64_t> row_;
+  std::optional<Spacing> spacing_;
   std::optional<std::string> first_depth_;
-  bool has_positions_ = false;      ///< frames must say where they are
-  bool wants_spacing_ = false;      ///< the groups that frames share don't say it
-  std::optional<Spacing> spacing_;  ///< of the frame that is read
+  bool has_positions_ = false;  ///< frames must say where they are
+  bool wants_place_ = false;    ///< what the frame says of that is looked at
+  bool wants_spacing_ = false;  ///< the groups that frames share don't say it
 };
 
 }  // namespace

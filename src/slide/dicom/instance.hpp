@@ -37,17 +37,31 @@ struct Instance {
   std::int64_t planar = 0;
   std::int64_t is_signed = 0;
   std::string photometric;
+  std::string lut_shape;  ///< PresentationLUTShape; empty: it doesn't say
   std::int64_t focal_planes = 1;
   std::int64_t optical_paths = 1;
   std::optional<double> mm_x;  ///< size of a pixel, millimetres
   std::optional<double> mm_y;
-  bool spacings_differ = false;  ///< frames say several sizes, or some of them none: there is none then
+  bool spacings_differ = false;       ///< frames say several sizes, or some of them none: there is none then
+  std::optional<double> volume_mm_x;  ///< size of the image, millimetres
+  std::optional<double> volume_mm_y;
   std::optional<double> magnification;
   std::uint64_t icc_at = 0;
   std::uint64_t icc_bytes = 0;  ///< 0: no profile
 
   /// Column and row of each frame's first pixel in the image, from 1; empty unless the frames say them.
   std::vector<std::pair<std::int64_t, std::int64_t>> positions;
+
+  /// Where a frame of TILED_FULL says that its first pixel is, though its number tells that.
+  struct SaidPlace {
+    std::int64_t frame = 0;  ///< of the file, from 0
+    std::int64_t column = 0;
+    std::int64_t row = 0;
+
+    bool operator==(const SaidPlace&) const = default;
+  };
+  static constexpr std::int64_t most_said_places = 4096;
+  std::vector<SaidPlace> said_places;  ///< of those of the first `most_said_places` frames that say it
 
   std::optional<Element> offsets;  ///< the extended offset table
   std::optional<Element> lengths;

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "slide/tiff/pixel_sizes.hpp"
+#include "slide/pixel_size.hpp"
 #include "slide/tiff/pyramid.hpp"
 
 namespace slidestream {

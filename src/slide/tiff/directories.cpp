@@ -442,7 +442,7 @@ class DirectoryReader {
     warn_of_description(directory);
     const SaidPixelSize said = ome_ ? ome_->pixel_size : read_description(text, slide_.info);
     settle_pixel_size(slide_.info, said, ome_ ? "OME-XML" : "the description",
-                      size_by_resolution(raw_, directory, text, slide_.info.warnings));
+                      size_by_resolution(raw_, directory, text, slide_.info.warnings), "the resolution");
   }
 
   Slide::Impl& slide_;

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "slide/tiff/pixel_sizes.hpp"
+#include "slide/pixel_size.hpp"
 
 namespace slidestream {
 

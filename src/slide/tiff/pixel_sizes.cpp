@@ -2,8 +2,6 @@
 
 #include <tiff.h>
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <sstream>
 #include <string>
@@ -11,13 +9,11 @@
 
 #include "config/positive_number.hpp"
 #include "slide/number_text.hpp"
-#include "slide/pixel_size.hpp"
 
 namespace slidestream {
 namespace {
 
 constexpr double least_by_resolution = 0.001;
-constexpr double most_contradiction = 0.02;
 constexpr std::uint64_t unit_millimetre = 4;  // of no standard, but written
 constexpr std::uint64_t unit_micrometre = 5;
 
@@ -47,18 +43,6 @@ std::optional<double> unit_of(std::uint64_t unit, std::string_view description) 
     default:
       return std::nullopt;
   }
-}
-
-std::string size_text(const std::optional<double>& x, const std::optional<double>& y) {
-  std::ostringstream text;
-  if (x) text << *x;
-  if (x && y && *x != *y) text << " x ";
-  if (y && (!x || *x != *y)) text << *y;
-  return text.str();
-}
-
-bool are_apart(const std::optional<double>& a, const std::optional<double>& b) {
-  return a && b && std::abs(*a - *b) > most_contradiction * std::min(*a, *b);
 }
 
 }  // namespace
@@ -92,25 +76,6 @@ SaidPixelSize size_by_resolution(const RawTiff& raw, const RawDirectory& directo
   };
   const std::optional<double> x = along(TIFFTAG_XRESOLUTION, "XResolution");
   return {x, along(TIFFTAG_YRESOLUTION, "YResolution")};
-}
-
-void settle_pixel_size(SlideInfo& info, const SaidPixelSize& text, std::string_view place, const SaidPixelSize& tags) {
-  const auto take = [&](const SaidPixelSize& said, std::string_view from) {
-    if (said.x.has_value() != said.y.has_value()) {
-      info.warnings.push_back(std::string(from) + " says the size of pixels only " + (said.x ? "across" : "down") +
-                              ", " + size_text(said.x, said.y) + " micrometres: they are taken for square");
-    }
-    return set_pixel_size(info, said.x ? said.x : said.y, said.x ? said.y : std::nullopt, from);
-  };
-  if ((!text.x && !text.y) || !take(text, place)) {
-    take(tags, "the resolution");
-    return;
-  }
-  if (are_apart(text.x, tags.x) || are_apart(text.y, tags.y)) {
-    info.warnings.push_back(std::string(place) + " says " + size_text(text.x, text.y) +
-                            " micrometres per pixel, and the resolution " + size_text(tags.x, tags.y) + ": " +
-                            std::string(place) + " counts");
-  }
 }
 
 }  // namespace slidestream

@@ -1,0 +1,59 @@
+#include "slide/dicom/contradictions.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "config/quoted_text.hpp"
+
+namespace slidestream::dicom {
+
+namespace {
+
+using Place = Instance::SaidPlace;
+
+/// By what places that go row by row are in order.
+std::pair<std::int64_t, std::int64_t> row_and_column(const Place& place) { return {place.row, place.column}; }
+
+bool are_in_another_order(std::vector<Place> places) {
+  if (std::ranges::is_sorted(places, {}, row_and_column)) return false;
+  std::ranges::sort(places, {}, row_and_column);
+  return std::ranges::adjacent_find(places, {}, row_and_column) == places.end();
+}
+
+std::string place_text(const Place& place) {
+  return "column " + std::to_string(place.column) + ", row " + std::to_string(place.row);
+}
+
+}  // namespace
+
+std::string compare_lut_shape(const Instance& instance) {
+  const char* contradiction = instance.photometric == "MONOCHROME1" ? "IDENTITY" : "INVERSE";
+  if (instance.lut_shape != contradiction) return {};
+  return std::string("its PresentationLUTShape (2050,0020) is ") + contradiction +
+         ", and PhotometricInterpretation is " + shown_code(instance.photometric) +
+         ": PhotometricInterpretation counts";
+}
+
+std::string compare_places(const OpenFile& file, const Level& level) {
+  // A single tile can only be at one place.
+  if (level.columns * level.rows == 1) return {};
+  const std::vector<Place>& said = file.instance.said_places;
+  const auto by_order = [&](const Place& place) {
+    const std::int64_t tile = file.instance.frames_before + place.frame;
+    return Place{place.frame, tile % level.columns * level.tile_width + 1,
+                 tile / level.columns * level.tile_height + 1};
+  };
+  const auto other = std::ranges::find_if(said, [&](const Place& place) { return place != by_order(place); });
+  if (other == said.end()) return {};
+  if (are_in_another_order(said)) {
+    Refusal{file}(
+        "its frames are in another order by PlanePositionSlideSequence (0048,021A) than by TILED_FULL: frame " +
+        std::to_string(other->frame + 1) + " is at " + place_text(*other) + ", expected " +
+        place_text(by_order(*other)));
+  }
+  return "its frames' places in PlanePositionSlideSequence (0048,021A) aren't those of TILED_FULL: TILED_FULL counts";
+}
+
+}  // namespace slidestream::dicom

@@ -1,0 +1,180 @@
+// What a file says in two places that differ: one of them counts, with a line, or the file is refused.
+
+#include <doctest/doctest.h>
+
+#include <slidestream/slide.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "slide/dicom_pictures.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace slidestream::test {
+
+namespace {
+
+using Lines = std::vector<std::string>;
+/// Column and row of each frame's first pixel, from 1.
+using Places = std::vector<std::pair<int, int>>;
+
+std::vector<DicomSet> frames_at(const Places& places) {
+  std::vector<DicomSet> frames;
+  for (const auto& [column, row] : places) frames.push_back(dicom_frame_at(column, row));
+  return frames;
+}
+
+const Places row_by_row = {{1, 1}, {65, 1}, {129, 1}, {1, 65}, {65, 65}, {129, 65}};
+const Lines order_counts = {
+    "its frames' places in PlanePositionSlideSequence (0048,021A) aren't those of TILED_FULL: TILED_FULL counts"};
+
+std::string out_of_order(int frame, const std::string& said, const std::string& expected) {
+  return ": its frames are in another order by PlanePositionSlideSequence (0048,021A) than by TILED_FULL: frame " +
+         std::to_string(frame) + " is at " + said + ", expected " + expected;
+}
+
+}  // namespace
+
+TEST_CASE("DICOM: places that frames of TILED_FULL say are compared with their order, which counts") {
+  const TemporaryFolder folder;
+  DicomFile file = make_dicom(picture_for(Codec::jpeg));
+  const auto expected = pixels_of(folder.write("slide.dcm", file.encode()));
+  for (const bool undefined_lengths : {false, true}) {
+    CAPTURE(undefined_lengths);
+    file.coding.undefined_lengths = undefined_lengths;
+    const auto write = [&](const std::vector<DicomSet>& frames) {
+      file.set.items(0x52009230, frames);
+      return folder.write("slide.dcm", file.encode());
+    };
+    const auto check = [&](const std::vector<DicomSet>& frames, const Lines& lines) {
+      const fs::path path = write(frames);
+      CHECK(Slide::open(path)->info().warnings == lines);
+      CHECK(pixels_of(path) == expected);
+    };
+    check(frames_at(row_by_row), {});
+    // Of some frames, and of none.
+    check(frames_at({{1, 1}, {65, 1}}), {});
+    check(std::vector<DicomSet>(6), {});
+    // From 0; in tiles; all the same; rows that aren't counted.
+    check(frames_at({{0, 0}, {64, 0}, {128, 0}, {0, 64}, {64, 64}, {128, 64}}), order_counts);
+    check(frames_at({{1, 1}, {2, 1}, {3, 1}, {1, 2}, {2, 2}, {3, 2}}), order_counts);
+    check(frames_at(Places(6, {1, 1})), order_counts);
+    check(frames_at({{1, 1}, {65, 1}, {129, 1}, {1, 1}, {65, 1}, {129, 1}}), order_counts);
+    // Column by column; to and fro; two exchanged; the same from 0.
+    const auto refusal = [&](const Places& places) {
+      const fs::path path = write(frames_at(places));
+      const std::string error = open_error(path);
+      CHECK(error.starts_with(path.string()));
+      return error.substr(path.string().size());
+    };
+    CHECK(refusal({{1, 1}, {1, 65}, {65, 1}, {65, 65}, {129, 1}, {129, 65}}) ==
+          out_of_order(2, "column 1, row 65", "column 65, row 1"));
+    CHECK(refusal({{1, 1}, {65, 1}, {129, 1}, {129, 65}, {65, 65}, {1, 65}}) ==
+          out_of_order(4, "column 129, row 65", "column 1, row 65"));
+    CHECK(refusal({{65, 1}, {1, 1}, {129, 1}, {1, 65}, {65, 65}, {129, 65}}) ==
+          out_of_order(1, "column 65, row 1", "column 1, row 1"));
+    CHECK(refusal({{0, 0}, {0, 64}, {64, 0}, {64, 64}, {128, 0}, {128, 64}}) ==
+          out_of_order(1, "column 0, row 0", "column 1, row 1"));
+  }
+}
+
+TEST_CASE("DICOM: places that can't be read, and depths, are no concern of TILED_FULL") {
+  const TemporaryFolder folder;
+  DicomFile file = make_dicom(picture_for(Codec::jpeg));
+  const auto lines_of = [&](std::vector<DicomSet> frames) {
+    file.set.items(0x52009230, std::move(frames));
+    return Slide::open(folder.write("slide.dcm", file.encode()))->info().warnings;
+  };
+  DicomSet position;
+  position.bytes(0x0048021E, "SL", {}).bytes(0x0048021F, "SL", {});
+  DicomSet empty;
+  empty.items(0x0048021A, {position});
+  CHECK(lines_of(std::vector<DicomSet>(6, empty)) == Lines{});
+  std::vector<DicomSet> frames = frames_at(row_by_row);
+  position.number(0x0048021E, "SL", 65).number(0x0048021F, "SL", 1).text(0x0040074A, "DS", "3.5");
+  frames[1].items(0x0048021A, {position});
+  CHECK(lines_of(frames) == Lines{});
+  // A single tile can only be at one place.
+  file = make_dicom(cut(picture_for(Codec::jpeg), 0, 0, 64, 64));
+  CHECK(lines_of(frames_at({{0, 0}})) == Lines{});
+}
+
+TEST_CASE("DICOM: places of TILED_FULL go on in the next part of a concatenation") {
+  const TemporaryFolder folder;
+  const DicomFile whole = make_dicom(picture_for(Codec::jpeg));
+  const TemporaryFolder alone;
+  const auto expected = pixels_of(alone.write("slide.dcm", whole.encode()));
+  const auto write = [&](const Places& second_places) {
+    for (int i = 0; i < 2; ++i) {
+      DicomFile part = whole;
+      part.frames.assign(whole.frames.begin() + std::ptrdiff_t{3} * i,
+                         whole.frames.begin() + std::ptrdiff_t{3} * (i + 1));
+      part.set.text(0x00080018, "UI", "1.2.3.1." + std::to_string(i))
+          .text(0x00209161, "UI", "1.2.3.9")
+          .number(0x00209162, "US", i + 1)
+          .number(0x00209163, "US", 2)
+          .number(0x00209228, "UL", std::int64_t{3} * i)
+          .text(0x00280008, "IS", "3")
+          .items(0x52009230, frames_at(i == 0 ? Places{{1, 1}, {65, 1}, {129, 1}} : second_places));
+      folder.write("part-" + std::to_string(i) + ".dcm", part.encode());
+    }
+    return folder.path() / "part-0.dcm";
+  };
+  const fs::path path = write({{1, 65}, {65, 65}, {129, 65}});
+  CHECK(Slide::open(path)->info().warnings == Lines{});
+  CHECK(pixels_of(path) == expected);
+  CHECK(Slide::open(write({{1, 1}, {65, 1}, {129, 1}}))->info().warnings == order_counts);
+  CHECK(open_error(write({{129, 65}, {65, 65}, {1, 65}})) ==
+        path.string() + ": part-1.dcm" + out_of_order(1, "column 129, row 65", "column 1, row 65"));
+}
+
+TEST_CASE("DICOM: of TILED_FULL's frames the first 4,096 are compared") {
+  const TemporaryFolder folder;
+  constexpr int count = 4200;
+  // Each tile is a pixel.
+  DicomFile file = make_dicom(make_picture(count, 1, 1, 1), {.codec = Codec::none, .tile = 1});
+  const auto error_with_exchanged = [&](std::size_t frame) {
+    Places places;
+    for (int i = 0; i < count; ++i) places.emplace_back(i + 1, 1);
+    std::swap(places[frame], places[frame + 1]);
+    file.set.items(0x52009230, frames_at(places));
+    const fs::path path = folder.write("slide.dcm", file.encode());
+    const std::string error = open_error(path);
+    return error.empty() ? error : error.substr(path.string().size());
+  };
+  const std::string refused = out_of_order(4095, "column 4096, row 1", "column 4095, row 1");
+  CHECK(error_with_exchanged(4094) == refused);
+  CHECK(error_with_exchanged(4096) == "");
+  // Also where all frames are read, to find the pixel size.
+  file.set.remove(0x52009229);
+  CHECK(error_with_exchanged(4094) == refused);
+  CHECK(error_with_exchanged(4096) == "");
+}
+
+TEST_CASE("DICOM: a PresentationLUTShape that contradicts PhotometricInterpretation is a line") {
+  const TemporaryFolder folder;
+  const auto check = [&](Codec codec, const std::string& says, const std::string& shape, bool contradicts) {
+    CAPTURE(says);
+    CAPTURE(shape);
+    DicomFile file = make_dicom(picture_for(codec), {.codec = codec});
+    file.set.text(0x00280004, "CS", says);
+    const auto expected = pixels_of(folder.write("slide.dcm", file.encode()));
+    file.set.text(0x20500020, "CS", shape);
+    const fs::path path = folder.write("slide.dcm", file.encode());
+    CHECK(pixels_of(path) == expected);
+    const std::string line = "its PresentationLUTShape (2050,0020) is " + shape +
+                             ", and PhotometricInterpretation is " + says + ": PhotometricInterpretation counts";
+    CHECK(Slide::open(path)->info().warnings == (contradicts ? Lines{line} : Lines{}));
+  };
+  check(Codec::jpeg_grey, "MONOCHROME2", "IDENTITY", false);
+  check(Codec::jpeg_grey, "MONOCHROME2", "INVERSE", true);
+  // A value of no standard says nothing.
+  check(Codec::jpeg_grey, "MONOCHROME2", "LIN OD", false);
+  check(Codec::jpeg_grey, "MONOCHROME1", "INVERSE", false);
+  check(Codec::jpeg_grey, "MONOCHROME1", "IDENTITY", true);
+  check(Codec::none, "RGB", "IDENTITY", false);
+  check(Codec::none, "RGB", "INVERSE", true);
+  check(Codec::jpeg, "YBR_FULL_422", "INVERSE", true);
+}
+
+}  // namespace slidestream::test
