@@ -144,11 +144,11 @@ TEST_CASE("DICOM: of TILED_FULL's frames the first 4,096 are compared") {
   };
   const std::string refused = out_of_order(4095, "column 4096, row 1", "column 4095, row 1");
   CHECK(error_with_exchanged(4094) == refused);
-  CHECK(error_with_exchanged(4096) == "");
+  CHECK(error_with_exchanged(4096).empty());
   // Also where all frames are read, to find the pixel size.
   file.set.remove(0x52009229);
   CHECK(error_with_exchanged(4094) == refused);
-  CHECK(error_with_exchanged(4096) == "");
+  CHECK(error_with_exchanged(4096).empty());
 }
 
 TEST_CASE("DICOM: a PresentationLUTShape that contradicts PhotometricInterpretation is a line") {

@@ -6,15 +6,15 @@
 #include "slide/dicom/instance_level.hpp"
 
 /// \file
-/// What an instance says in two places that differ: which one counts, as a line. It is empty where they agree.
+/// Lines about an instance that says one thing in two places, which differ. They are empty where these agree.
 
 namespace slidestream::dicom {
 
-/// PresentationLUTShape beside PhotometricInterpretation, which counts (PS3.3, table C.7-9: INVERSE is for
-/// MONOCHROME1).
+/// PresentationLUTShape against PhotometricInterpretation, which counts. INVERSE is for MONOCHROME1 (PS3.3, table
+/// C.7-9).
 std::string compare_lut_shape(const Instance& instance);
 
-/// What frames of TILED_FULL say of their places beside their order, which counts (PS3.3, C.7.6.17.3).
+/// Places that frames of TILED_FULL say against their order, which counts (PS3.3, C.7.6.17.3).
 /// \throws SlideError where places that are all different follow each other in another order
 std::string compare_places(const OpenFile& file, const Level& level);
 

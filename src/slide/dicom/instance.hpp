@@ -61,7 +61,7 @@ struct Instance {
     bool operator==(const SaidPlace&) const = default;
   };
   static constexpr std::int64_t most_said_places = 4096;
-  std::vector<SaidPlace> said_places;  ///< of those of the first `most_said_places` frames that say it
+  std::vector<SaidPlace> said_places;  ///< by the first `most_said_places` frames; not all may say it
 
   std::optional<Element> offsets;  ///< the extended offset table
   std::optional<Element> lengths;
