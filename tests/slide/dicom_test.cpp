@@ -13,6 +13,7 @@
 #include "slide/formats.hpp"
 #include "slide/test_images.hpp"
 #include "support/temporary_folder.hpp"
+#include "support/wide.hpp"
 
 namespace slidestream::test {
 
@@ -448,7 +449,11 @@ TEST_CASE("DICOM: a file cut at any byte is refused in one line, or its tiles ar
     const auto expected = read_level_rgb(*Slide::open(folder.write("whole.dcm", whole)));
     fs::rename(folder.path() / "whole.dcm", folder.path() / "cut.dcm");
     int opened = 0;
-    for (std::size_t length = 0; length < whole.size(); ++length) {
+    // Everywhere near the end, where what is cut off may be no more than a delimiter.
+    const auto step = static_cast<std::size_t>(wide_or_few(1, 3));
+    for (std::size_t length = 0; length < whole.size(); length += length + 100 < whole.size() ? step : 1) {
+      // A file that is cut to nothing and written again would wait for the disk.
+      fs::remove(folder.path() / "cut.dcm");
       const fs::path path =
           folder.write("cut.dcm", Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length)));
       const std::string error = read_error(path);
