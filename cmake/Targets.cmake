@@ -212,13 +212,20 @@ function(slidestream_test name)
   doctest_discover_tests(${name} TEST_PREFIX "${name}: " PROPERTIES ${properties})
 endfunction()
 
-# slidestream_wide_test(PROGRAM CASE...): cases of a test program that the deep check has go over everything of a kind. A
-# case is the beginning of its name, without commas. That none of them is missing is looked at, too.
+# slidestream_wide_test(PROGRAM [PART NAME] CASE...): cases of a test program that the deep check has go over everything of
+# a kind. A case is the beginning of its name, with a question mark for a comma. That none of them is missing is looked at,
+# too. A program with many has them in parts.
 function(slidestream_wide_test program)
-  list(LENGTH ARGN count)
-  list(TRANSFORM ARGN APPEND "*")
-  list(JOIN ARGN "," cases)
-  add_test(NAME "wide: ${program}" COMMAND ${program} "--test-case=${cases}")
-  set_tests_properties("wide: ${program}" PROPERTIES ENVIRONMENT SLIDESTREAM_TEST_WIDE=1 TIMEOUT 900 LABELS slow
+  cmake_parse_arguments(ARG "" "PART" "" ${ARGN})
+  set(name "wide: ${program}")
+  if(ARG_PART)
+    string(APPEND name ", ${ARG_PART}")
+  endif()
+  set(cases ${ARG_UNPARSED_ARGUMENTS})
+  list(LENGTH cases count)
+  list(TRANSFORM cases APPEND "*")
+  list(JOIN cases "," cases)
+  add_test(NAME "${name}" COMMAND ${program} "--test-case=${cases}")
+  set_tests_properties("${name}" PROPERTIES ENVIRONMENT SLIDESTREAM_TEST_WIDE=1 TIMEOUT 900 LABELS slow
     PASS_REGULAR_EXPRESSION "test cases: +${count} . +${count} passed . 0 failed" SKIP_REGULAR_EXPRESSION "SKIPPED: ")
 endfunction()

@@ -206,7 +206,7 @@ TEST_CASE("cufile: random slides of every coding, with missing and bad tiles, an
   const AsItWas before_and_after;
   test::fake_cufile();
   std::mt19937 random(17);
-  for (int round = 0; round < test::rounds(test::wide_or_few(40, 20)); ++round) {
+  for (int round = 0; round < test::rounds(test::wide_or_few(40, 12)); ++round) {
     const test::TemporaryFolder folder;
     std::vector<std::string> slides;
     for (int i = 0; i < 3; ++i) {

@@ -116,7 +116,7 @@ TEST_CASE("whichever call to a GPU fails, the run ends with one line and keeps w
         CHECK(test::fake_pinned() == 0);
         return reached;
       };
-      while (reaches()) number += 1 + number / test::rounds(test::wide_or_few(8, 4));
+      while (reaches()) number += 1 + number / test::rounds(test::wide_or_few(8, 2));
       // Long steps may meet nothing but calls that may fail: others lie between them.
       while (ended < test::rounds(4) && number > 0) {
         number -= 1 + number / 16;

@@ -87,6 +87,9 @@ TEST_CASE("levels and tiles that a GPU makes are the CPU's, over formats, compre
       Case{ome_tiff, ImageCompression::none, 48, 75, 0},     Case{ome_tiff, ImageCompression::zstd, 112, 75, 0},
       Case{ome_zarr, ImageCompression::zstd, 256, 75, 2, 3}, Case{ome_tiff, ImageCompression::none, 240, 75, 0},
       Case{dzi, ImageCompression::jpeg, 128, 75, 0},         Case{dicom, ImageCompression::jpeg, 128, 75, 0}};
+  // Made-up GPUs compute as the CPU does, and take their time: with them each case has one of the two cuts, by turns.
+  const bool has_both = test::is_wide() || !test::made_up_gpus();
+  bool is_low = false;
   for (const Case& of : std::span(cases).first(static_cast<std::size_t>(test::rounds(10)))) {
     CAPTURE(of.tile);
     CAPTURE(of.quality);
@@ -105,8 +108,10 @@ TEST_CASE("levels and tiles that a GPU makes are the CPU's, over formats, compre
     const RunResult expected = run_anew(config_for(Backend::cpu), slides);
     Config config = config_for(Backend::cuda);
     CHECK(on_gpus(config, slides) == std::ssize(slides));
-    check_same_files(run_anew(config, slides), expected);
-    // Rows of tiles that one batch completes, and those that several do.
+    // Rows of tiles that several batches complete, and those that one does.
+    is_low = !is_low;
+    if (has_both || is_low) check_same_files(run_anew(config, slides), expected);
+    if (!has_both && is_low) continue;
     config.pipeline.strip_height = 1024;
     config.pipeline.queue_depth = 1;
     check_same_files(run_anew(config, slides), expected);

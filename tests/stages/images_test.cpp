@@ -155,9 +155,9 @@ TEST_CASE("a slide that fails in any stage at any strip gets no image, the other
   std::vector<const char*> stages = {"source", "read", "decode", "carry", "compute", "reduce"};
   if (test::backends().back() == Backend::cuda) stages.insert(stages.end(), {"upload", "collect"});
   for (const char* stage : stages) {
-    // With a sanitizer another one for each stage.
+    // Another one for each stage, so that each strip and each format has its turn.
     std::vector<std::size_t> strips = {0, 2, 5};
-    if (test::rounds(3) < 3) strips = {strips[i % 3]};
+    if (!test::is_wide()) strips = {strips[i % 3]};
     for (const std::size_t strip : strips) {
       const Format& format = formats[i % formats.size()];
       Config config = config_of_images(folder, format, std::to_string(i++));
@@ -269,6 +269,7 @@ TEST_CASE("an image says what settings made it, and not where anything lies") {
   CHECK(bytes.find(folder.path().filename().string()) == std::string::npos);
 
   config.image.format = ImageFormat::ome_zarr;
+  config.image.tile = 256;
   config.output.dir = (folder / "zarr").string();
   test::require_done(run(config, {slide}));
   std::ifstream attributes(folder / "zarr/images/a.stain.ome.zarr/.zattrs");

@@ -92,6 +92,7 @@ TEST_CASE("images, masks and maps have both sizes of pixels that aren't square")
   }
 
   config = config_of(folder, "zarr");
+  config.image.tile = 256;
   config.operators.run = {"identity"};
   config.image.format = ImageFormat::ome_zarr;
   require_done(run(config, {slide}));
