@@ -23,9 +23,12 @@ TileDemand demand_for_whole(const NamedTile& tile, const PixelFormat& format = l
   return whole_tile(tile.colour, tile.width, tile.height, format);
 }
 
-void check_equal(cuda::HostJpeg2000Decoder& decoder, const NamedTile& tile) {
+using Formats = std::vector<PixelFormat>;
+
+void check_equal(cuda::HostJpeg2000Decoder& decoder, const NamedTile& tile,
+                 const Formats& formats = {luminance_format, rgb_format}) {
   CAPTURE(tile.name);
-  for (const PixelFormat& format : {luminance_format, rgb_format}) {
+  for (const PixelFormat& format : formats) {
     CAPTURE(format.channels);
     const TileDemand demand = demand_for_whole(tile, format);
     const auto expected = decode_with_openjpeg(tile.bytes, demand);
@@ -38,12 +41,24 @@ void check_equal(cuda::HostJpeg2000Decoder& decoder, const NamedTile& tile) {
 
 TEST_CASE("JPEG 2000 tiles of every kind are as OpenJPEG has them") {
   cuda::HostJpeg2000Decoder decoder;
-  for (const NamedTile& tile : jpeg2000_tiles_of_every_kind()) check_equal(decoder, tile);
+  // Kinds come in pairs: of three ways by turns each of a pair has each.
+  const std::vector<Formats> turns = {{luminance_format, rgb_format}, {luminance_format}, {rgb_format}};
+  std::size_t turn = 0;
+  for (const NamedTile& tile : jpeg2000_tiles_of_every_kind()) {
+    check_equal(decoder, tile, turns[is_wide() ? 0 : turn++ % turns.size()]);
+  }
 }
 
 TEST_CASE("large JPEG 2000 tiles are as OpenJPEG has them") {
   cuda::HostJpeg2000Decoder decoder;
-  for (const NamedTile& tile : jpeg2000_large_tiles()) check_equal(decoder, tile);
+  if (is_wide()) {
+    for (const NamedTile& tile : jpeg2000_large_tiles()) check_equal(decoder, tile);
+    return;
+  }
+  // The largest two take most of the time: one of them in one format.
+  for (const NamedTile& tile : jpeg2000_large_tiles({.most = 11})) {
+    check_equal(decoder, tile, tile.width < 1024 ? Formats{luminance_format, rgb_format} : Formats{rgb_format});
+  }
 }
 
 TEST_CASE("a real slide's JPEG 2000 tiles are as OpenJPEG has them") {

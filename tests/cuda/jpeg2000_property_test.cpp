@@ -111,7 +111,7 @@ TEST_CASE("whatever an encoder is told, JPEG 2000 tiles are as OpenJPEG has them
   const char* wanted = std::getenv("SLIDESTREAM_SETTINGS");
   const unsigned total = wanted != nullptr ? static_cast<unsigned>(std::strtoul(wanted, nullptr, 10))
                          : is_wide()       ? 250U
-                                           : 100U;
+                                           : 60U;
   cuda::HostJpeg2000Decoder decoder;
   std::map<std::string, int> reasons;
   for (unsigned seed = total; seed < 2 * total; ++seed) {

@@ -19,7 +19,7 @@ class TileMaker {
     // Components that the encoder transforms are a slide's RGB.
     if (options.colour_transform && options.irreversible) colour = Colour::rgb;
     ++seed_;
-    if (!is_wanted()) {
+    if (!is_wanted(width, height)) {
       ++made_;
       return;
     }
@@ -28,7 +28,7 @@ class TileMaker {
     add(name, picture, options, colour);
   }
   void add(const std::string& name, const Picture& picture, const Jpeg2000Options& options, Colour colour) {
-    const bool wanted = is_wanted();
+    const bool wanted = is_wanted(picture.width, picture.height);
     ++made_;
     if (!wanted) return;
     tiles.push_back({name, encode_jpeg2000(picture, options), colour, picture.width, picture.height});
@@ -37,7 +37,9 @@ class TileMaker {
   std::vector<NamedTile> tiles;
 
  private:
-  bool is_wanted() const { return made_ % which_.every == 0 && tiles.size() < which_.most; }
+  bool is_wanted(int width, int height) const {
+    return made_ % which_.every == 0 && tiles.size() < which_.most && width * height <= which_.most_pixels;
+  }
 
   WhichTiles which_;
   std::size_t made_ = 0;
@@ -155,6 +157,7 @@ std::vector<NamedTile> jpeg2000_large_tiles(const WhichTiles& which) {
             {.levels = 4, .progression = 2, .layers = 3, .precincts = {128, 128, 64}, .tile_parts = 'R'});
   maker.add("256x256, many blocks", 256, 256, {.levels = 4, .block_width = 8, .block_height = 8});
   maker.add("grey", make_picture(400, 300, 1, 4), {}, Colour::grey);
+  // The largest stand last, where they may be left out.
   maker.add("1024x1024", 1024, 1024, {.levels = 6});
   maker.add("1000x1023, reversible", 1000, 1023,
             {.irreversible = false, .levels = 5, .block_width = 32, .block_height = 32}, Colour::rgb);

@@ -19,6 +19,7 @@ namespace slidestream::test {
 struct WhichTiles {
   std::size_t every = 1;
   std::size_t most = static_cast<std::size_t>(-1);
+  int most_pixels = 1 << 30;  ///< of one
 };
 
 /// Every progression, with layers, precincts, tile-parts and markers; sizes of tiles and code-blocks; both transforms;

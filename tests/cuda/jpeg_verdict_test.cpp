@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t step = 1;
 constexpr std::size_t mutants = 100000;
 #else
-constexpr std::size_t step = 13;
+constexpr std::size_t step = 29;
 constexpr std::size_t mutants = 4000;
 #endif
 
