@@ -200,6 +200,7 @@ std::string Ledger::move_aside(const Config& config, const Options& options) {
   // Of slides, a table with this name isn't the run's.
   if (writes_labels(config) || begins_with(folder / labels_name, labels_header)) move.move(labels_name);
   std::vector<fs::path> last;
+  last.reserve(std::size(side_suffixes) + 1);
   for (const char* suffix : side_suffixes) last.push_back(beside_ledger(suffix));
   last.emplace_back(ledger_name);
   if (ledger) ledger->disown();

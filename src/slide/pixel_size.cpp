@@ -20,8 +20,8 @@ std::string shown_size(const std::optional<double>& size) {
 
 /// One number where both look alike.
 std::string sizes_text(const SaidPixelSize& said) {
-  const std::string x = shown_size(said.x);
-  const std::string y = shown_size(said.y);
+  std::string x = shown_size(said.x);
+  std::string y = shown_size(said.y);
   if (x.empty() || x == y) return y;
   return y.empty() ? x : x + " x " + y;
 }

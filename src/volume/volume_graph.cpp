@@ -34,6 +34,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t usual_in_flight = 8;
 constexpr std::size_t readers = 2;
+/// Each compresses a volume by itself.
+constexpr std::size_t writers = 8;
 constexpr std::size_t longest_stem = 180;
 
 std::unique_ptr<Fusion> fusion_of(const Config& config, const FragmentGrid& grid, const FragmentOutput& output) {
@@ -73,7 +75,9 @@ class Graph final : public VolumeGraph {
         fuse_(
             graph_, flow::serial, [this](const Work& work) { return body([&] { fuse(work); }); }, high),
         write_(
-            graph_, flow::serial, [this](const Work& work) { return body([&] { write(work); }); }, high) {}
+            graph_, writers, [this](const Work& work) { return body([&] { write(work); }); }, high),
+        end_(
+            graph_, flow::serial, [this](const Work& work) { return body([&] { end(work); }); }, high) {}
 
   void run() override {
     lifetime_.begin();
@@ -116,7 +120,7 @@ class Graph final : public VolumeGraph {
     for (const runtime::StageMeter* meter : meters()) {
       StageReport& stage = result.stages.emplace_back();
       stage = {meter->name(), meter->busy_seconds(), meter->wait_seconds(), meter->items(), meter->bytes()};
-      stage.parallel = meter == &compute_meter_ ? static_cast<int>(workers_) : 1;
+      stage.parallel = static_cast<int>(meter == &compute_meter_ ? workers_ : meter == &write_meter_ ? writers : 1);
     }
   }
 
@@ -212,7 +216,7 @@ class Graph final : public VolumeGraph {
     const std::lock_guard lock(mutex_);
     if (work->has_failed()) {
       is_opening_ = false;
-      write_.try_put(work);
+      end_.try_put(work);
     } else {
       candidate_ = work;
     }
@@ -253,7 +257,7 @@ class Graph final : public VolumeGraph {
     const std::lock_guard lock(mutex_);
     if (work->has_failed()) {
       leave(work);
-      write_.try_put(work);
+      end_.try_put(work);
     } else {
       schedule_.ready(work->number);
     }
@@ -290,7 +294,7 @@ class Graph final : public VolumeGraph {
     if (is_left) incomplete_.push_back(task.volume);
     if (is_last && step.work->has_failed()) {
       leave(step.work);
-      write_.try_put(step.work);
+      end_.try_put(step.work);
     } else if (is_last && std::ranges::find(incomplete_, task.volume) == incomplete_.end()) {
       fuse_.try_put(step.work);
     }
@@ -353,13 +357,18 @@ class Graph final : public VolumeGraph {
     write_.try_put(work);
   }
 
-  /// Also the end of volumes that failed. One at a time.
   void write(const Work& work) {
     {
       runtime::StageMeter::Busy busy(write_meter_);
       if (!work->has_failed()) guarded(*work, "write", [&] { write_file(*work, busy); });
     }
     work->made = {};
+    const std::lock_guard lock(mutex_);
+    end_.try_put(work);
+  }
+
+  /// Also of volumes that failed. One at a time.
+  void end(const Work& work) {
     work->result.done = !work->has_failed();
     work->result.seconds = std::chrono::duration<double>(runtime::Clock::now() - work->begun).count();
     ++(work->result.done ? done_ : failed_);
@@ -449,6 +458,7 @@ class Graph final : public VolumeGraph {
   flow::function_node<Step> compute_;
   flow::function_node<Work> fuse_;
   flow::function_node<Work> write_;
+  flow::function_node<Work> end_;
 };
 
 }  // namespace
