@@ -3,7 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
-#include <vector>
+#include <cstring>
 
 #include "cuda/networks/labels.hpp"
 #include "networks/normalisation.hpp"
@@ -54,11 +54,15 @@ class CudaScores final : public DeviceScores {
 
   void take(std::span<float> values) override {
     const rt::DeviceScope scope(gpu_);
-    std::vector<std::uint16_t> halves(size_.half ? size_.values() : 0);
-    void* const to = size_.half ? static_cast<void*>(halves.data()) : values.data();
-    SLIDESTREAM_CUDA(cudaMemcpyAsync(to, given(), given_bytes(), cudaMemcpyDeviceToHost, stream_.get()));
+    const std::shared_ptr<std::byte[]> staged = pinned_memory(given_bytes(), gpu_);
+    SLIDESTREAM_CUDA(cudaMemcpyAsync(staged.get(), given(), given_bytes(), cudaMemcpyDeviceToHost, stream_.get()));
     SLIDESTREAM_CUDA(cudaStreamSynchronize(stream_.get()));
-    if (size_.half) std::ranges::transform(halves, values.begin(), from_half);
+    if (size_.half) {
+      const std::span halves(reinterpret_cast<const std::uint16_t*>(staged.get()), size_.values());
+      std::ranges::transform(halves, values.begin(), from_half);
+    } else {
+      std::memcpy(values.data(), staged.get(), values.size_bytes());
+    }
   }
 
  private:
