@@ -49,6 +49,11 @@ bool is_link_at(const fs::path& path) {
   return fs::is_symlink(fs::symlink_status(path, code));
 }
 
+bool is_folder_or_link(const fs::path& path) {
+  std::error_code code;
+  return is_link_at(path) || fs::is_directory(path, code);
+}
+
 bool begins_with(const fs::path& file, std::string_view header) {
   std::error_code code;
   if (is_link_at(file) || !fs::is_regular_file(file, code)) return false;
@@ -196,6 +201,8 @@ std::string Ledger::move_aside(const Config& config, const Options& options) {
     for (const char* kind : slide_folders) move.move(kind);
   }
   move.move("maps");
+  // The next run would add to it. A file of that name is somebody else's.
+  if (was_run && is_folder_or_link(folder / earlier_of_failed)) move.move(earlier_of_failed);
   for (const std::string& name : run_tables()) move.move(name);
   // Of slides, a table with this name isn't the run's.
   if (writes_labels(config) || begins_with(folder / labels_name, labels_header)) move.move(labels_name);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "ledger/artifact_files.hpp"
 #include "ledger/aside.hpp"
 #include "ledger_runs.hpp"
 
@@ -77,6 +78,41 @@ TEST_CASE("an earlier run moves aside, and what isn't its own stays") {
   CHECK(fs::exists(out / "images/mine.txt"));
   CHECK_FALSE(Ledger::has_results(config));
   { const Ledger ledger(config); }
+}
+
+TEST_CASE("earlier files of slides that failed move aside with their run") {
+  const TemporaryFolder folder;
+  const Config config = earlier_run(folder);
+  const fs::path out = config.output.dir;
+  const fs::path failed = out / earlier_of_failed;
+  const fs::path moved = out / "earlier-1" / earlier_of_failed;
+  fs::create_directories(failed / "images");
+  folder.write("out/earlier-failed/images/slide-0.sobel.ome.tif", std::string("before"));
+  bool moves = true;
+  SUBCASE("of a run with its ledger") {}
+  SUBCASE("of a run whose ledger is gone") { fs::remove(out / "run.sqlite"); }
+  SUBCASE("of a run whose move was interrupted") { fs::create_directory(out / staging); }
+  SUBCASE("behind a link") {
+    fs::rename(failed, folder / "large disk");
+    fs::create_directory_symlink("../large disk", failed);
+  }
+  SUBCASE("beside tables of others") {
+    fs::remove(out / "run.sqlite");
+    folder.write("out/slides.csv", std::string("slide,label\r\n"));
+    moves = false;
+  }
+  CHECK(Ledger::move_aside(config, {}) == (out / "earlier-1").string());
+  CHECK(text_of((moves ? moved : failed) / "images/slide-0.sobel.ome.tif") == "before");
+  CHECK_FALSE(fs::exists(fs::symlink_status(moves ? failed : moved)));
+}
+
+TEST_CASE("a file of others that is called as the folder for files of failed slides stays") {
+  const TemporaryFolder folder;
+  const Config config = earlier_run(folder);
+  const fs::path out = config.output.dir;
+  folder.write("out/earlier-failed", std::string("mine"));
+  CHECK(Ledger::move_aside(config, {}) == (out / "earlier-1").string());
+  CHECK(text_of(out / earlier_of_failed) == "mine");
 }
 
 TEST_CASE("an earlier run whose ledger can't be read moves aside with the folders of its slides") {
