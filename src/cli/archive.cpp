@@ -253,9 +253,9 @@ std::vector<SlideResult> Archive::keep_slides() noexcept {
     ended.reserve(slides.size());
     for (const Ended& slide : slides) ended.push_back({slide.place, &slide.result});
     remove_maps_of(slides);
-    for (const std::string& path : ledger_->keep(ended)) {
-      spdlog::warn("{}: files of its earlier result are in {}", path,
-                   (fs::path(config_.output.dir) / earlier_of_failed).string());
+    for (const auto& [path, where] : ledger_->keep(ended)) {
+      if (!where.folder.empty()) spdlog::warn("{}: files of its earlier result are in {}", path, where.folder.string());
+      if (!where.refusal.empty()) spdlog::warn("{}: no table lists its earlier result: {}", path, where.refusal);
     }
     for (const auto& [place, slide] : slides) {
       SlideResult& told = kept.emplace_back(slide);

@@ -1,6 +1,8 @@
 #include "ledger/artifact_files.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <slidestream/error.hpp>
 #include <string_view>
 #include <system_error>
@@ -62,6 +64,47 @@ bool is_file_or_folder(const fs::path& path) {
   return fs::is_regular_file(status) || fs::is_directory(status);
 }
 
+/// The first entry on the way from the folder to a file in it that is a link or no folder; empty: there is none.
+fs::path obstacle_before(const fs::path& folder, const fs::path& file) {
+  fs::path at = folder;
+  const fs::path parent = file.parent_path();
+  for (const fs::path& part : parent) {
+    at /= part;
+    std::error_code code;
+    const fs::file_type type = fs::symlink_status(at, code).type();
+    // What can't be looked at can't be moved to, either, and that gives the reason.
+    if (type == fs::file_type::not_found || type == fs::file_type::none) return {};
+    if (type != fs::file_type::directory) return at;
+  }
+  return {};
+}
+
+bool is_taken(const fs::path& folder, const fs::path& file) {
+  std::error_code code;
+  return obstacle_before(folder, file).empty() && fs::exists(fs::symlink_status(folder / file, code));
+}
+
+/// `earlier_of_failed`, or its first folder in which no file has one of the names.
+fs::path free_place(const fs::path& folder, const std::vector<std::string>& files) {
+  const fs::path first = earlier_of_failed;
+  fs::path place = first;
+  const auto taken = [&](const std::string& file) { return is_taken(folder, place / file); };
+  for (int number = 2; std::ranges::any_of(files, taken); ++number) place = first / std::to_string(number);
+  return place;
+}
+
+/// Moves a file within the folder. \return why it stays; empty: it moved
+std::string move_within(const fs::path& folder, const fs::path& from, const fs::path& to) {
+  const fs::path obstacle = obstacle_before(folder, to);
+  std::error_code code;
+  if (!obstacle.empty()) {
+    return obstacle.string() + (fs::is_symlink(fs::symlink_status(obstacle, code)) ? " is a link" : " isn't a folder");
+  }
+  fs::create_directories((folder / to).parent_path(), code);
+  if (!code) fs::rename(folder / from, folder / to, code);
+  return code ? "it can't move to " + (folder / to).string() + ": " + code.message() : std::string();
+}
+
 }  // namespace
 
 std::string first_unmade(const fs::path& folder, const std::vector<Artifact>& artifacts) {
@@ -83,26 +126,34 @@ void remove_artifacts(const fs::path& folder, const std::vector<Artifact>& artif
   }
 }
 
-bool set_aside(const fs::path& folder, const std::vector<std::string>& files) noexcept {
-  bool moved = false;
+SetAside set_aside(const fs::path& folder, const std::vector<std::string>& files) noexcept {
+  SetAside result;
   try {
     std::error_code code;
     const fs::path home = fs::canonical(folder, code);
-    if (code) return false;
-    for (const std::string& file : files) {
-      const fs::path from = folder / file;
-      const fs::path to = folder / earlier_of_failed / file;
-      // A link is somebody's who moved the file away.
-      if (!is_own_file(home, folder, file) || !is_file_or_folder(from)) continue;
-      fs::create_directories(to.parent_path(), code);
-      if (!code) fs::remove_all(to, code);
-      if (!code) fs::rename(from, to, code);
-      moved = moved || !code;
+    if (code) return result;
+    std::vector<std::string> own;
+    // A link is somebody's who moved the file away.
+    std::ranges::copy_if(files, std::back_inserter(own), [&](const std::string& file) {
+      return is_own_file(home, folder, file) && is_file_or_folder(folder / file);
+    });
+    const fs::path place = free_place(folder, own);
+    std::size_t more = 0;
+    for (const std::string& file : own) {
+      const std::string cause = move_within(folder, file, place / file);
+      if (cause.empty()) {
+        result.folder = folder / place;
+      } else if (result.refusal.empty()) {
+        result.refusal = (folder / file).string() + " stays, as " + cause;
+      } else {
+        ++more;
+      }
     }
+    if (more > 0) result.refusal += "; so do others of its files: " + std::to_string(more);
   } catch (const std::exception&) {
     // They stay where they are.
   }
-  return moved;
+  return result;
 }
 
 std::vector<fs::path> files_of_slides(Database& database, const fs::path& folder) {

@@ -24,10 +24,17 @@ void remove_artifacts(const std::filesystem::path& folder, const std::vector<Art
 /// The folder for files of a slide that failed when it was done again.
 inline constexpr const char* earlier_of_failed = "earlier-failed";
 
-/// Moves files that a ledger listed and lists no more into `earlier_of_failed`, under the same names and in place of
-/// what has them there: those that lie in its folder (no link leads out of it) and with no other ledger. What can't be
-/// moved stays. \return whether one moved
-bool set_aside(const std::filesystem::path& folder, const std::vector<std::string>& files) noexcept;
+/// What became of files that a ledger lists no more.
+struct SetAside {
+  std::filesystem::path folder;  ///< where they are now; empty: none moved
+  std::string refusal;           ///< names the first that stays, and why it does; empty: none stays
+};
+
+/// Moves files that a ledger listed and lists no more into `earlier_of_failed`, under the same names. Where one of
+/// these is taken there, all move into its folder 2, or the next number: nothing is replaced. Files outside of the
+/// ledger's folder (a link leads out of it), and those with another ledger, aren't touched or told of. No file moves
+/// through a link.
+SetAside set_aside(const std::filesystem::path& folder, const std::vector<std::string>& files) noexcept;
 
 /// Folders of a run with files of slides.
 inline constexpr std::array slide_folders = {"images", "features", "coords"};

@@ -231,9 +231,9 @@ void Ledger::keep_row(const Ended& ended) {
   seal_row(database_, entry.id);
 }
 
-std::vector<std::string> Ledger::keep(std::span<const Ended> slides) {
-  std::vector<std::string> moved;
-  if (slides.empty()) return moved;
+std::vector<Ledger::EarlierFiles> Ledger::keep(std::span<const Ended> slides) {
+  std::vector<EarlierFiles> earlier;
+  if (slides.empty()) return earlier;
   change([&] {
     // From here on the folder has something of its own.
     database_.execute("DELETE FROM meta WHERE name = 'joined'");
@@ -247,9 +247,10 @@ std::vector<std::string> Ledger::keep(std::span<const Ended> slides) {
       const bool is_made = std::ranges::find(result.artifacts, name, &Artifact::file) != result.artifacts.end();
       return is_made || (result.done && name == map_path(result.map_file));
     });
-    if (set_aside(file().parent_path(), former)) moved.push_back(result.path);
+    SetAside where = set_aside(file().parent_path(), former);
+    if (!where.folder.empty() || !where.refusal.empty()) earlier.push_back({result.path, std::move(where)});
   }
-  return moved;
+  return earlier;
 }
 
 void Ledger::ended(std::size_t slide, SlideResult& result) {

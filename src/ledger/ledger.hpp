@@ -18,6 +18,7 @@
 #include <slidestream/config.hpp>
 #include <slidestream/results.hpp>
 
+#include "ledger/artifact_files.hpp"
 #include "ledger/database.hpp"
 #include "ledger/identity.hpp"
 #include "ledger/side_inputs.hpp"
@@ -139,9 +140,14 @@ class Ledger {
     std::size_t slide = 0;
     const SlideResult* result = nullptr;
   };
+  /// Files that a slide had, and has no more.
+  struct EarlierFiles {
+    std::string path;  ///< of the slide
+    SetAside where;
+  };
   /// Keeps slides that ended and were looked at, in one transaction. Files that they had, and have no more, are moved
-  /// into `earlier_of_failed`. Returns the paths of slides whose files were.
-  std::vector<std::string> keep(std::span<const Ended> slides);
+  /// into `earlier_of_failed`. Returns what became of them, for slides whose files were moved or had to be.
+  std::vector<EarlierFiles> keep(std::span<const Ended> slides);
   /// Looks at one and keeps it.
   void ended(std::size_t slide, SlideResult& result);
   /// Notes the name of a map's file that was written again.

@@ -199,11 +199,13 @@ class Earlier(BatchCase):
                 good = (slides / "b.svs").read_bytes()
                 for attempt in range(2):
                     (slides / "b.svs").write_bytes(good[:3000 + attempt])
+                    # What an earlier failure left stays.
+                    place = out / "earlier-failed" / ("2" if attempt else "")
                     result = run(*command)
                     self.assertEqual(result.returncode, 1, result.stderr)
-                    self.assertIn(f"{slides}/b.svs: files of its earlier result are in {out}/earlier-failed\n", result.stderr)
+                    self.assertIn(f"{slides}/b.svs: files of its earlier result are in {place}\n", result.stderr)
                     self.assertEqual([row["status"] for row in self.rows(out)], ["done", "failed"])
-                    self.assertEqual(results(out / "earlier-failed"), of_b)
+                    self.assertEqual(results(place), of_b)
                     now = results(out)
                     self.assertEqual(set(before) - set(now), set(of_b))
                     self.assertNotIn("earlier result", run(*command).stderr)
@@ -211,7 +213,45 @@ class Earlier(BatchCase):
                     (slides / "b.svs").write_bytes(good)
                     self.assertDone(run(*command))
                     self.assertEqual(results(out), before)
-                    self.assertEqual(results(out / "earlier-failed"), of_b)
+                    self.assertEqual(results(place), of_b)
+
+    def test_what_is_there_stays(self):
+        slides, failed = self.folder_of("a.svs", "b.svs"), self.out / "earlier-failed"
+        command = ["convert", slides, "--out", self.out]
+        good = (slides / "b.svs").read_bytes()
+        image, elsewhere = self.out / "images/b.identity.ome.tif", self.folder / "elsewhere"
+        elsewhere.mkdir()
+
+        def takes_the_name():
+            (failed / "images" / image.name).mkdir(parents=True)
+            (failed / "images" / image.name / "notes").write_text("mine\n")
+
+        def is_a_file():
+            shutil.rmtree(failed)
+            failed.write_text("mine\n")
+
+        def is_a_link():
+            failed.unlink()
+            failed.symlink_to(elsewhere)
+
+        stays = f"{slides}/b.svs: no table lists its earlier result: {image} stays, as {failed}"
+        for prepare, line in ((takes_the_name, f"{slides}/b.svs: files of its earlier result are in {failed}/2\n"),
+                              (is_a_file, f"{stays} isn't a folder\n"), (is_a_link, f"{stays} is a link\n")):
+            with self.subTest(prepare.__name__):
+                (slides / "b.svs").write_bytes(good)
+                self.assertDone(run(*command))
+                before = image.read_bytes()
+                prepare()
+                (slides / "b.svs").write_bytes(good[:3000])
+                result = run(*command)
+                self.assertEqual(result.returncode, 1, result.stderr)
+                self.assertIn(line, result.stderr)
+                place = failed / "2/images" / image.name if prepare == takes_the_name else image
+                self.assertEqual(place.read_bytes(), before)
+                if prepare == takes_the_name:
+                    self.assertEqual((failed / "images" / image.name / "notes").read_text(), "mine\n")
+                    self.assertFalse(image.exists())
+        self.assertEqual(os.listdir(elsewhere), [])
 
 
 class Fresh(BatchCase):

@@ -99,7 +99,7 @@ TEST_CASE("files that a slide had, and has no more, are moved, but none outside 
   CHECK(fs::exists(aside / slide.artifacts.back().file));
   CHECK(fs::exists(out / "maps/map.npy"));
 
-  // One that fails has none, and what it had takes the place of what another failure left.
+  // One that fails has none, and what it had replaces nothing that is there.
   fs::create_directories(aside / slide.artifacts.front().file / "below");
   SlideResult fails = other;
   fails.fail({"write", {}, "gone"});
@@ -107,8 +107,9 @@ TEST_CASE("files that a slide had, and has no more, are moved, but none outside 
   fails.map_file.clear();
   CHECK(done_again(fails) == 1);
   CHECK_FALSE(fs::exists(kept));
-  CHECK(fs::is_regular_file(aside / slide.artifacts.front().file));
-  CHECK(text_of(aside / "maps/map.npy") == "map");
+  CHECK(fs::is_directory(aside / slide.artifacts.front().file / "below"));
+  CHECK(fs::is_regular_file(aside / "2" / slide.artifacts.front().file));
+  CHECK(text_of(aside / "2/maps/map.npy") == "map");
   CHECK(done_again(fails) == 0);
   CHECK(done_again(other) == 0);
 
@@ -118,6 +119,69 @@ TEST_CASE("files that a slide had, and has no more, are moved, but none outside 
   fs::create_directory_symlink(elsewhere, kept.parent_path());
   CHECK(done_again(fails) == 0);
   CHECK(fs::exists(elsewhere / kept.filename()));
+}
+
+TEST_CASE("files that are moved replace nothing, go through no link, and what stays is named") {
+  const TemporaryFolder folder;
+  const fs::path out = folder / "out";
+  const fs::path aside = out / earlier_of_failed;
+  const fs::path elsewhere = folder / "elsewhere";
+  const fs::path image = out / "images/a.tif";
+  for (const fs::path& each : {out / "images", out / "maps", elsewhere}) fs::create_directories(each);
+  folder.write("out/images/a.tif", std::string("image"));
+  folder.write("out/maps/a.npy", std::string("map"));
+  const std::vector<std::string> files = {"images/a.tif", "maps/a.npy"};
+  SUBCASE("names are free") {
+    const SetAside result = set_aside(out, files);
+    CHECK(result.folder == aside);
+    CHECK(result.refusal.empty());
+    CHECK(text_of(aside / "images/a.tif") == "image");
+    CHECK(text_of(aside / "maps/a.npy") == "map");
+    CHECK_FALSE(fs::exists(image));
+  }
+  SUBCASE("names are taken") {
+    fs::create_directories(aside / "images/a.tif");
+    folder.write("out/earlier-failed/images/a.tif/notes", std::string("mine"));
+    fs::create_directories(aside / "2/maps");
+    folder.write("out/earlier-failed/2/maps/a.npy", std::string("mine"));
+    const SetAside result = set_aside(out, files);
+    CHECK(result.folder == aside / "3");
+    CHECK(result.refusal.empty());
+    CHECK(text_of(aside / "3/images/a.tif") == "image");
+    CHECK(text_of(aside / "3/maps/a.npy") == "map");
+    CHECK(text_of(aside / "images/a.tif/notes") == "mine");
+    CHECK(text_of(aside / "2/maps/a.npy") == "mine");
+  }
+  SUBCASE("a file has the folder's name") {
+    folder.write("out/earlier-failed", std::string("mine"));
+    const SetAside result = set_aside(out, files);
+    CHECK(result.folder.empty());
+    CHECK(result.refusal ==
+          image.string() + " stays, as " + aside.string() + " isn't a folder; so do others of its files: 1");
+    CHECK(text_of(image) == "image");
+    CHECK(text_of(aside) == "mine");
+  }
+  SUBCASE("the folder is a link") {
+    fs::create_directory_symlink(elsewhere, aside);
+    const SetAside result = set_aside(out, files);
+    CHECK(result.folder.empty());
+    CHECK(result.refusal ==
+          image.string() + " stays, as " + aside.string() + " is a link; so do others of its files: 1");
+    CHECK(text_of(image) == "image");
+    CHECK(fs::is_empty(elsewhere));
+  }
+  SUBCASE("a folder in it is a link") {
+    fs::create_directory(aside);
+    fs::create_directory_symlink(elsewhere, aside / "images");
+    // Its names aren't looked at, either.
+    folder.write("elsewhere/a.tif", std::string("mine"));
+    const SetAside result = set_aside(out, files);
+    CHECK(result.folder == aside);
+    CHECK(result.refusal == image.string() + " stays, as " + (aside / "images").string() + " is a link");
+    CHECK(text_of(image) == "image");
+    CHECK(text_of(aside / "maps/a.npy") == "map");
+    CHECK(text_of(elsewhere / "a.tif") == "mine");
+  }
 }
 
 TEST_CASE("a slide of which nothing was counted") {
