@@ -320,6 +320,16 @@ void check_folder_target(const fs::path& path, bool overwrite) {
   if (!is_own(path)) throw ConfigError(refusal(path));
 }
 
+void check_progress_target(const fs::path& path, bool overwrite) {
+  check_target(path, overwrite);
+  const fs::file_type type = type_of(path);
+  constexpr std::array usable = {fs::file_type::not_found, fs::file_type::regular, fs::file_type::symlink,
+                                 fs::file_type::directory};
+  if (std::ranges::find(usable, type) == usable.end()) {
+    throw ConfigError(one_line(path.string()) + ": isn't a regular file");
+  }
+}
+
 FolderGuard::FolderGuard(const Config& config, bool overwrite, bool begins_anew)
     : folder_(config.output.dir),
       overwrite_(overwrite),
@@ -345,8 +355,8 @@ FolderGuard::FolderGuard(const Config& config, bool overwrite, bool begins_anew)
 void FolderGuard::check_names(const Config& config, const std::vector<std::string>& maps) const {
   // Of an earlier run that lost its ledger the files are this program's, and that is what is to be told.
   if (!begins_anew_) Ledger::check_folder(config);
+  check_progress_target(folder_ / "progress.json", overwrite_ || is_ours_);
   if (is_ours_) return;
-  check_target(folder_ / "progress.json", overwrite_);
   if (moves_maps_) return;
   for (const std::string& map : maps) check_target(folder_ / "maps" / map, overwrite_);
 }

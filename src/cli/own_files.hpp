@@ -27,6 +27,10 @@ void check_partial_target(const std::filesystem::path& partial, bool overwrite);
 /// The same for what may also be a folder, which is replaced as a whole.
 void check_folder_target(const std::filesystem::path& path, bool overwrite);
 
+/// The same for the file of progress, which is removed and made again while a run works. Pipes, sockets and devices are
+/// refused in any case. A folder isn't: it stays, and the run says that it can't write the file.
+void check_progress_target(const std::filesystem::path& path, bool overwrite);
+
 /// Looks after the files of a folder with results.
 class FolderGuard {
  public:

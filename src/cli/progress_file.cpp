@@ -152,7 +152,10 @@ void ProgressFile::write(const Progress& progress, const Share& share) {
 
 void ProgressFile::remove() const noexcept {
   std::error_code ignored;
-  if (ours_()) fs::remove(file_, ignored);
+  const fs::file_type type = fs::symlink_status(file_, ignored).type();
+  // Nothing else is a run's.
+  const bool is_file = type == fs::file_type::regular || type == fs::file_type::symlink;
+  if (is_file && ours_()) fs::remove(file_, ignored);
 }
 
 }  // namespace slidestream::cli

@@ -43,7 +43,8 @@ std::optional<ToldProgress> read_progress(const std::filesystem::path& file);
 /// less than that has none. It goes with the run, and stays where a process dies. What can't be written is told once.
 class ProgressFile {
  public:
-  /// An earlier one is removed. \param ours  whether it may be written and removed; asked before each time.
+  /// Removes an earlier file or link; anything else stays. \param ours  whether it may be written and removed; asked
+  /// before each time.
   ProgressFile(std::filesystem::path file, std::function<bool()> ours);
   ~ProgressFile() { end(); }
   ProgressFile(const ProgressFile&) = delete;

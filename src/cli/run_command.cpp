@@ -466,7 +466,7 @@ int run(const RunOptions& options) {
   if (options.file.empty()) guard.check_names(config, map_files(config, inputs));
   if (!options.file.empty()) {
     if (!options.trace.empty()) check_trace_file(options.trace);
-    check_target(progress_file_beside(options.file), options.overwrite);
+    check_progress_target(progress_file_beside(options.file), options.overwrite);
     AtomicFile::check(options.file);
     return run_to_file(config, inputs.slides.front(), options, waking);
   }

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import socket
 import unittest
 
 from archive_test import results
@@ -111,6 +112,28 @@ class Partial(BatchCase):
             (images / name / "a.tissue.geojson").write_text("half of it")
         self.assertDone(run("tissue", slides, "--out", self.out))
         self.assertEqual(sorted(os.listdir(images)), ["a.tissue.geojson", "a.tissue.ome.tif"])
+
+    def test_a_pipe_or_socket_where_progress_is_told_stays(self):
+        slide = self.folder_of("s.svs") / "s.svs"
+        in_folder, beside = self.out / "progress.json", self.folder / "s.partial.progress.json"
+        self.out.mkdir()
+
+        def make_socket(file):
+            with socket.socket(socket.AF_UNIX) as made:
+                made.bind(str(file))
+
+        # The second one is beside a ledger, and beside an image that is there.
+        for make in os.mkfifo, make_socket:
+            for file, command in ((in_folder, [slide, "--out", self.out]),
+                                  (beside, ["convert", slide, self.folder / "s.ome.tif"])):
+                with self.subTest(file=file.name, kind=make.__name__):
+                    make(file)
+                    before = file.stat()
+                    for more in [], ["--overwrite"]:
+                        self.assertOneLine(run(*command, *more), 2, f"{file}: isn't a regular file")
+                    self.assertEqual((file.stat().st_ino, file.stat().st_mode), (before.st_ino, before.st_mode))
+                    file.unlink()
+                    self.assertDone(run(*command))
 
 
 class Links(BatchCase):

@@ -1,6 +1,7 @@
 #include "cli/progress_file.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <chrono>
 #include <filesystem>
@@ -75,6 +76,19 @@ TEST_CASE("another process's folder is left as it is") {
   std::string text;
   std::getline(std::ifstream(folder / "progress.json") >> std::ws, text);
   CHECK(text == "another's");
+}
+
+TEST_CASE("what is no file has the name and stays") {
+  const test::TemporaryFolder folder;
+  const std::filesystem::path path = folder / "progress.json";
+  SUBCASE("an empty folder") { std::filesystem::create_directory(path); }
+  SUBCASE("a pipe") { REQUIRE(::mkfifo(path.c_str(), 0600) == 0); }
+  const std::filesystem::file_type before = std::filesystem::symlink_status(path).type();
+  {
+    ProgressFile file(path, [] { return true; });
+    CHECK(std::filesystem::symlink_status(path).type() == before);
+  }
+  CHECK(std::filesystem::symlink_status(path).type() == before);
 }
 
 TEST_CASE("what isn't such a file is none") {
