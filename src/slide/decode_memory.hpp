@@ -1,6 +1,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -9,6 +10,9 @@
 #include "slide/level_coding.hpp"
 
 namespace slidestream {
+
+/// Bytes of a tile up to which a thread keeps its buffer for the next tile, and no lease counts it: 1024 x 1024 in RGB.
+inline constexpr std::size_t most_kept_bytes = std::size_t{3} << 20;
 
 /// Memory that decoders take for tiles, or what small levels take, bounded over all threads of a run. A thread holds
 /// one lease at a time, and works while it holds it, so that those who wait are served in the end. Thread-safe.
@@ -53,8 +57,9 @@ class DecodeMemory {
 };
 
 /// The most that decoding one tile of a level takes on the CPU, in bytes, besides its compressed bytes and the pixels
-/// that are asked for. Of JPEG it is that of sequential tiles, and of JPEG 2000 that of usual code-blocks: decoders
-/// look at the tile's own header.
+/// that are asked for. Nothing where samples lie in the file as they are: `TileReader` counts what it reads of them.
+/// Of JPEG it is that of sequential tiles, and of JPEG 2000 that of usual code-blocks: decoders look at the tile's own
+/// header.
 std::uint64_t decoding_bytes(const Level& coded, const LevelCoding& coding) noexcept;
 
 /// Memory of an open slide's tables of tiles, and of what its container keeps, in bytes.

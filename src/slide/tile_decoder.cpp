@@ -59,18 +59,20 @@ PixelsOf check_frame(const TileJob& job, const CodedFrame& frame, const char* co
 }
 
 DecodeMemory::Lease memory_for(const TileJob& job, std::uint64_t bytes) {
-  if (job.has_memory || job.limits == nullptr || job.limits->decode_memory == nullptr) return {};
-  const Slide::Impl& slide = *job.limits;
-  bytes += job.beside;
+  if (job.has_memory || job.limits == nullptr) return {};
+  return memory_for(*job.limits, job.level_index, job.index, bytes + job.beside);
+}
+
+DecodeMemory::Lease memory_for(const Slide::Impl& slide, std::size_t level, std::int64_t tile, std::uint64_t bytes) {
+  if (slide.decode_memory == nullptr) return {};
   const auto mib = [](std::uint64_t number) { return std::to_string((number + (1U << 20) - 1) >> 20) + " MiB"; };
   if (bytes > slide.decode_memory->size()) {
-    throw_slide_error(slide.info.path, "level " + std::to_string(job.level_index) + " tile " +
-                                           std::to_string(job.index) + " takes " + mib(bytes) +
-                                           " to decode, and decoding may take " + mib(slide.decode_memory->size()) +
-                                           "; raise pipeline.memory_mib");
+    throw_slide_error(slide.info.path, "level " + std::to_string(level) + " tile " + std::to_string(tile) + " takes " +
+                                           mib(bytes) + " to decode, and decoding may take " +
+                                           mib(slide.decode_memory->size()) + "; raise pipeline.memory_mib");
   }
   DecodeMemory::Lease lease = slide.decode_memory->take(bytes, slide.give_up);
-  if (!lease) throw_stopped(slide.info.path, "waited for memory to decode tile " + std::to_string(job.index));
+  if (!lease) throw_stopped(slide.info.path, "waited for memory to decode tile " + std::to_string(tile));
   return lease;
 }
 

@@ -46,6 +46,9 @@ struct TileJob {
 /// \throws SlideError when that is never as much, StoppedError when the slide's work is given up.
 DecodeMemory::Lease memory_for(const TileJob& job, std::uint64_t bytes);
 
+/// The same for who has no job yet.
+DecodeMemory::Lease memory_for(const Slide::Impl& slide, std::size_t level, std::int64_t tile, std::uint64_t bytes);
+
 /// Lets the caller of the slide give up a tile that takes long. A tile that takes a second or less is always finished.
 class Patience {
  public:

@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <slidestream/error.hpp>
 #include <span>
 #include <stdexcept>
 #include <string>
 
+#include "slide/decode_memory.hpp"
 #include "slide/file.hpp"
 #include "slide/slide_impl.hpp"
 #include "slide/tile_bytes.hpp"
+#include "slide/tile_job.hpp"
 
 namespace slidestream {
 
@@ -62,9 +65,18 @@ void TileReader::read(const Slide& slide, std::size_t level_index, std::int64_t 
     if (!slide.contains(range)) throw TileError("lies outside the file");
     if (claims_too_many_bytes(slide.coded_level(level_index), range))
       throw TileError("claims more bytes than its pixels could need");
-    // Growing alone: what is resized is filled with zeros first.
-    if (bytes_.size() < range.length) bytes_.resize(range.length);
-    const std::span<std::byte> bytes(bytes_.data(), range.length);
+    // Samples that lie in the file as they are take what is read of them, and nothing else to decode.
+    const bool is_large = level.codec == Codec::none && range.length > most_kept_bytes;
+    DecodeMemory::Lease memory;
+    std::unique_ptr<std::byte[]> own;
+    if (is_large) {
+      memory = memory_for(impl_of(slide), level_index, index, range.length);
+      own = std::make_unique_for_overwrite<std::byte[]>(range.length);
+    } else if (bytes_.size() < range.length) {
+      // Growing alone: what is resized is filled with zeros first.
+      bytes_.resize(range.length);
+    }
+    const std::span<std::byte> bytes(is_large ? own.get() : bytes_.data(), range.length);
     slide.read(range.offset, bytes);
     decoder_.decode(slide, level_index, index, bytes, from_x, from_y, out);
   } catch (const TileError& error) {

@@ -93,6 +93,34 @@ TEST_CASE("a tile that takes more than all of the memory fails with its name") {
   CHECK(error_of_reading(*other).find("libtiff") != std::string::npos);
 }
 
+TEST_CASE("samples that lie in the file as they are count as they are read") {
+  const TemporaryFolder folder;
+  const auto path = folder.write("slide.tif", tiff_of(1, Bytes(4 * mib), 2048).bytes());
+  OpenOptions options;
+  options.decode_memory = std::make_shared<DecodeMemory>(2 * mib);
+  const auto slide = Slide::open(path, options);
+  CHECK(error_of_reading(*slide).find("level 0 tile 0 takes 4 MiB to decode, and decoding may take 2 MiB; raise "
+                                      "pipeline.memory_mib") != std::string::npos);
+  // The rows that are asked for don't change what is read.
+  std::vector<std::uint8_t> row(3 * 2048);
+  CHECK_THROWS_AS(read_rgb(*slide, 0, 0, 0, {row.data(), 3 * 2048, 2048, 1, rgb_format}, BadTilePolicy::white),
+                  SlideError);
+  options.decode_memory = std::make_shared<DecodeMemory>(4 * mib);
+  const auto other = Slide::open(path, options);
+  CHECK(error_of_reading(*other).empty());
+  // Given back.
+  CHECK(error_of_reading(*other).empty());
+  CHECK(static_cast<bool>(options.decode_memory->take(4 * mib, {})));
+}
+
+TEST_CASE("small tiles without compression are read into what a thread keeps") {
+  const TemporaryFolder folder;
+  OpenOptions options;
+  options.decode_memory = std::make_shared<DecodeMemory>(1);
+  const auto slide = Slide::open(folder.write("slide.tif", tiff_of(1, Bytes(mib), 1024).bytes()), options);
+  CHECK(error_of_reading(*slide).empty());
+}
+
 TEST_CASE("tables of an open slide are counted") {
   TestTiff tiff;
   tiff.directories = {tiled_directory(640, 640, 64, 64, 1)};

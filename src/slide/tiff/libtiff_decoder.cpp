@@ -13,9 +13,6 @@
 namespace slidestream {
 namespace {
 
-/// Bytes of a tile up to which a thread keeps its buffer, and libtiff its codec, for the next tile: 1024 x 1024 in RGB.
-constexpr std::size_t most_kept = std::size_t{3} << 20;
-
 /// A handle from the level's pool; it goes back when it has done its work, and is closed when that threw.
 class Lease {
  public:
@@ -96,8 +93,8 @@ void TiffContainer::decode_by_libtiff(const TileJob& job, std::uint64_t tile, st
   const DecodeMemory::Lease memory =
       memory_for(job, decoding_bytes(job.slide.coded_level(job.level_index), job.coding));
   const std::size_t size = needed_sample_bytes(job);
-  // What is kept between tiles no lease counts.
-  const bool is_large = size > most_kept;
+  // Up to there libtiff keeps its codec, too.
+  const bool is_large = size > most_kept_bytes;
   std::unique_ptr<std::byte[]> own;
   if (is_large) {
     own = std::make_unique_for_overwrite<std::byte[]>(size);
