@@ -10,6 +10,7 @@
 
 #include "cli/archive_start.hpp"
 #include "cli/metrics.hpp"
+#include "cli/own_files.hpp"
 #include "config/suggest.hpp"
 #include "ledger/artifact_files.hpp"
 #include "ledger/fingerprint.hpp"
@@ -57,6 +58,7 @@ Archive::Archive(const Config& config, const ExpandedInputs& inputs, const RunOp
   }
   start_ = ledger_->begin(manifest_, options.retry_failed);
   map_files_ = map_files(config, *ledger_, manifest_);
+  check_map_places(config.output.dir, map_files_);
   place_maps();
   give_up_deadly_slides();
   failed_ = start_.failed;

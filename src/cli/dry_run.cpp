@@ -11,8 +11,10 @@
 #include <system_error>
 
 #include "cli/command.hpp"
+#include "cli/own_files.hpp"
 #include "cli/table.hpp"
 #include "config/printable.hpp"
+#include "ledger/map_files.hpp"
 #include "ledger/preview.hpp"
 #include "system/denied.hpp"
 
@@ -243,6 +245,12 @@ StartForecast forecast_start(const Config& config, const ExpandedInputs& inputs,
   const fs::path file = is_one_file ? fs::path(options.file) : folder / "slides.csv";
   if (const std::string denied = denied_at(file); !denied.empty()) {
     start.refusal = file.string() + ": " + reason_of(EACCES, file);
+  }
+  if (anew || !start.refusal.empty()) return start;
+  try {
+    check_map_places(folder, map_files(config, inputs));
+  } catch (const ConfigError& error) {
+    start.refusal = error.what();
   }
   return start;
 }

@@ -330,6 +330,21 @@ void check_progress_target(const fs::path& path, bool overwrite) {
   }
 }
 
+void check_map_places(const fs::path& folder, const std::vector<std::string>& maps) {
+  for (const std::string& map : maps) {
+    const fs::path file = folder / "maps" / map;
+    std::error_code code;
+    if (type_of(file) == fs::file_type::directory) {
+      throw ConfigError(one_line(file.string()) + ": " + std::make_error_code(std::errc::is_a_directory).message());
+    }
+    // A link to a folder is replaced, if links may be. One to a pipe or a device is no regular file for who writes.
+    const fs::file_status there = fs::status(file, code);
+    if (fs::exists(there) && !fs::is_regular_file(there) && !fs::is_directory(there)) {
+      throw ConfigError(one_line(file.string()) + ": isn't a regular file");
+    }
+  }
+}
+
 FolderGuard::FolderGuard(const Config& config, bool overwrite, bool begins_anew)
     : folder_(config.output.dir),
       overwrite_(overwrite),
@@ -358,6 +373,7 @@ void FolderGuard::check_names(const Config& config, const std::vector<std::strin
   check_progress_target(folder_ / "progress.json", overwrite_ || is_ours_);
   if (is_ours_) return;
   if (moves_maps_) return;
+  check_map_places(folder_, maps);
   for (const std::string& map : maps) check_target(folder_ / "maps" / map, overwrite_);
 }
 

@@ -31,6 +31,11 @@ void check_folder_target(const std::filesystem::path& path, bool overwrite);
 /// refused in any case. A folder isn't: it stays, and the run says that it can't write the file.
 void check_progress_target(const std::filesystem::path& path, bool overwrite);
 
+/// Refuses folders, pipes and devices that have names of maps: no map takes their place, and who writes it says so only
+/// when all is computed. \throws ConfigError
+/// \param folder  of all results
+void check_map_places(const std::filesystem::path& folder, const std::vector<std::string>& maps);
+
 /// Looks after the files of a folder with results.
 class FolderGuard {
  public:
@@ -38,7 +43,7 @@ class FolderGuard {
   FolderGuard(const Config& config, bool overwrite, bool begins_anew);
 
   /// Checks the maps with these names and the file of progress. The ledger looks after tables.
-  /// \throws ConfigError as `Ledger::check_folder` and `check_target`.
+  /// \throws ConfigError as `Ledger::check_folder`, `check_map_places` and `check_target`.
   void check_names(const Config& config, const std::vector<std::string>& maps) const;
 
   /// Checks a slide's file before it is begun. Thread-safe. \throws SlideError as `check_target`.

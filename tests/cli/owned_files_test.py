@@ -207,6 +207,33 @@ class Links(BatchCase):
         self.assertFalse(file.is_symlink())
 
 
+class MapPlaces(BatchCase):
+    """What has the name of a map, and can't be replaced by one."""
+
+    def test_it_is_found_before_the_start(self):
+        slides = self.folder_of("a.svs", "b.svs")
+        command = [slides, "--out", self.out, "--maps", "npy"]
+        file = self.out / "maps/b.npy"
+        file.parent.mkdir(parents=True)
+        for make, remove, cause in ((file.mkdir, file.rmdir, "Is a directory"),
+                                    (lambda: os.mkfifo(file), file.unlink, "isn't a regular file")):
+            with self.subTest(cause):
+                make()
+                for more in [], ["--overwrite"], ["--dry-run"]:
+                    self.assertOneLine(run(*command, *more), 2, f"{file}: {cause}")
+                    self.assertEqual(sorted(os.listdir(self.out)), ["maps"])
+                remove()
+        self.assertDone(run(*command))
+        # Beside a ledger, when a slide is to be done again.
+        shutil.copy(slides / "a.svs", slides / "b.svs")
+        file.unlink()
+        file.mkdir()
+        self.assertOneLine(run(*command), 2, f"{file}: Is a directory")
+        file.rmdir()
+        self.assertDone(run(*command))
+        self.assertTrue(file.is_file())
+
+
 class Earlier(BatchCase):
     """What a slide had, once it fails."""
 
