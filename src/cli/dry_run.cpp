@@ -16,6 +16,7 @@
 #include "config/printable.hpp"
 #include "ledger/map_files.hpp"
 #include "ledger/preview.hpp"
+#include "output/folders.hpp"
 #include "system/denied.hpp"
 
 namespace slidestream::cli {
@@ -247,6 +248,9 @@ StartForecast forecast_start(const Config& config, const ExpandedInputs& inputs,
     start.refusal = file.string() + ": " + reason_of(EACCES, file);
   }
   if (anew || !start.refusal.empty()) return start;
+  const bool has_work = !begun || options.retry_failed || begun->done + begun->failed < inputs.slides.size();
+  if (has_work) start.refusal = fault_of_folders(config);
+  if (!start.refusal.empty()) return start;
   try {
     check_map_places(folder, map_files(config, inputs));
   } catch (const ConfigError& error) {

@@ -39,7 +39,9 @@
 #include "config/toml_text.hpp"
 #include "ledger/fingerprint.hpp"
 #include "ledger/map_files.hpp"
+#include "ledger/schema.hpp"
 #include "output/atomic_file.hpp"
+#include "output/folders.hpp"
 #include "sink/partial_file.hpp"
 
 namespace slidestream::cli {
@@ -81,6 +83,11 @@ bool lies_in(const std::string& file, const std::string& folder) {
   std::error_code code;
   const std::filesystem::path parent = std::filesystem::weakly_canonical(file, code).parent_path();
   return !file.empty() && parent == std::filesystem::weakly_canonical(folder, code);
+}
+
+/// Folders that can't be written are named before the first slide is begun. \throws OutputError
+void check_folders(const Config& config) {
+  if (const std::string fault = fault_of_folders(config); !fault.empty()) throw OutputError(fault);
 }
 
 /// Runs slides. Where images can't be written the run ends, and `failure` says why; what was finished before is kept.
@@ -248,6 +255,7 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
     slides.push_back(suspect);
     runs.push_back({std::move(suspect)});
   }
+  if (!slides.empty()) check_folders(config);
   const LedgerStart& start = archive.start();
   ProgressDisplay display(options.quiet, options.log_json,
                           Estimate(start.bytes_left, slides.size(), start.bytes - start.bytes_left));
@@ -472,6 +480,9 @@ int run(const RunOptions& options) {
   }
   const bool trace_among_results = lies_in(options.trace, config.output.dir);
   if (!options.trace.empty() && !trace_among_results) check_trace_file(options.trace);
+  // Of an earlier run nothing may be left to do, and --fresh moves folders aside.
+  const bool is_first = !options.fresh && !exists(std::filesystem::path(config.output.dir) / ledger_name);
+  if (is_first) check_folders(config);
   prepare_output(config);
   if (!options.metrics.empty()) AtomicFile::check(options.metrics);
   if (trace_among_results) check_trace_file(options.trace);

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
 #include <slidestream/statistic.hpp>
@@ -114,6 +116,39 @@ void prepare_output(const Config& config) {
   }
   // Only making a file shows whether one can be made. It goes away again.
   const AtomicFile probe(folder / slides_name);
+}
+
+namespace {
+
+/// Whether operators write into `images`. What a network of a file gives isn't known until it is loaded.
+bool writes_images(const Config& config) {
+  constexpr std::array always = {"identity", "sobel", "gaussian", "stain", "tissue"};
+  if (std::ranges::any_of(always, [&](const char* name) { return config.operators.runs(name); })) return true;
+  const ModelOutput output = config.model.output;
+  return config.operators.runs("model") && output != ModelOutput::automatic && output != ModelOutput::vector;
+}
+
+/// Why no file can be made in a folder that may not be there yet; empty: nothing is known.
+std::string fault_of_folder(const fs::path& folder) {
+  std::error_code code;
+  if (!fs::exists(fs::symlink_status(folder, code))) return {};
+  try {
+    make_folder(folder);
+  } catch (const OutputError& error) {
+    return error.what();
+  }
+  const fs::path file = folder / "file";
+  return denied_at(file).empty() ? std::string() : folder.string() + ": " + reason_of(EACCES, file);
+}
+
+}  // namespace
+
+std::string fault_of_folders(const Config& config) {
+  const fs::path folder = config.output.dir;
+  std::string fault;
+  if (config.output.maps != MapFormat::none) fault = fault_of_folder(folder / "maps");
+  if (fault.empty() && writes_images(config)) fault = fault_of_folder(folder / "images");
+  return fault;
 }
 
 std::uint64_t bytes_of(const std::vector<Artifact>& artifacts) {

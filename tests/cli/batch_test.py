@@ -621,6 +621,23 @@ class Permissions(BatchCase):
                     self.assertOneLine(run_with(other, *words, "--dry-run"), 2, f"{file}{rights}", "who can't ")
             self.assertOneLine(run_with(other, slides, "--out", out, "--fresh", "--dry-run"), 2, rights)
 
+    def test_a_folder_for_images_is_looked_at_before_the_start(self):
+        slides = self.folder_of("a.svs")
+        images = self.out / "images"
+        images.mkdir(parents=True)
+        for folder in self.folder, self.out:
+            folder.chmod(0o777)
+        other = self.other(slides / "a.svs")
+        images.chmod(0o555)
+        self.addCleanup(images.chmod, 0o700)
+        for more in [], ["--dry-run"]:
+            with self.subTest(more):
+                result = run_with(other, "convert", slides, "--out", self.out, *more)
+                self.assertOneLine(result, 2, f"{images}: Permission denied: {images} has the permissions 0555")
+                self.assertEqual(os.listdir(self.out), ["images"])
+        # A run that writes no images doesn't ask.
+        self.assertDone(run_with(other, slides, "--out", self.out))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "output/atomic_file.hpp"
+#include "output/folders.hpp"
 #include "sample_run.hpp"
 #include "support/test_data.hpp"
 #include "support/test_slides.hpp"
@@ -100,6 +101,41 @@ TEST_CASE("what stands in the way of a result is found before a run") {
     CHECK(fs::is_fifo(pipe));
     fs::remove(pipe);
   }
+}
+
+TEST_CASE("folders for files of slides that can't be written are found before a run") {
+  const test::TemporaryFolder folder;
+  Config config = config_in(folder / "out");
+  const std::string images = (folder / "out/images").string();
+  const std::string maps = (folder / "out/maps").string();
+  config.operators.run = {"spectrum", "identity"};
+  config.output.maps = MapFormat::npy;
+  CHECK(fault_of_folders(config).empty());
+  CHECK_FALSE(fs::exists(folder / "out"));
+  fs::create_directories(folder / "out");
+  folder.write("out/images", std::string("x"));
+  CHECK(fault_of_folders(config) == images + ": Not a directory");
+  folder.write("out/maps", std::string("x"));
+  CHECK(fault_of_folders(config) == maps + ": Not a directory");
+  config.output.maps = MapFormat::none;
+  CHECK(fault_of_folders(config) == images + ": Not a directory");
+  config.operators.run = {"spectrum"};
+  CHECK(fault_of_folders(config).empty());
+  fs::remove(images);
+  fs::create_symlink("nowhere", images);
+  for (const char* name : {"identity", "stain", "tissue"}) {
+    config.operators.run = {name};
+    CHECK(fault_of_folders(config) == images + ": is a link to nowhere, where nothing is");
+  }
+  CHECK_FALSE(fs::exists(folder / "out/nowhere"));
+  config.operators.run = {"model"};
+  config.model.output = ModelOutput::vector;
+  CHECK(fault_of_folders(config).empty());
+  config.model.output = ModelOutput::labels;
+  CHECK_FALSE(fault_of_folders(config).empty());
+  fs::remove(images);
+  fs::create_directories(images);
+  CHECK(fault_of_folders(config).empty());
 }
 
 TEST_CASE("what dead processes left under temporary names goes, files and folders, and nothing else") {
