@@ -203,10 +203,13 @@ class Slide:
     def tissue_mask(self) -> TissueMask:
         """Where tissue is, as the operator ``tissue`` finds it with its default settings (docs/operators.md).
 
+        A slide without a pixel size, without tissue or with more than 95 % gets a warning in the logger ``slidestream``.
+
         Raises:
             SlideError: A tile can't be decoded.
         """
-        pixels, across, down = self._core.tissue_mask(self._white)
+        pixels, across, down, doubts = self._core.tissue_mask(self._white)
+        log_notes(f"{self._core.path}: {doubt}" for doubt in doubts)
         return TissueMask(pixels.astype(bool), (across, down))
 
     def icc_profile(self) -> bytes:

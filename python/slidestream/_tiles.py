@@ -135,7 +135,10 @@ class Tiles:
         """Windows of all slides together. Opens each slide for it, once, and with ``tissue`` reads its small level.
         Raises SlideError for one that can't be opened."""
         if self._windows is None:
-            self._windows = self._options.count_windows()
+            try:
+                self._windows = self._options.count_windows()
+            finally:
+                log_notes(self._options.take_warnings())
         return self._windows
 
     def __len__(self) -> int:
@@ -255,7 +258,8 @@ def tiles(
             a random order, and the windows of each 16 of them are mixed. Take another seed for each epoch. Tiles are
             decoded about once per window then.
         tissue: Only windows that are tissue, which is found as the operator ``tissue`` does with its default settings: on
-            a small level, by a threshold of the saturation (``tissue.method = "auto"``, docs/operators.md).
+            a small level, by a threshold of the saturation (``tissue.method = "auto"``, docs/operators.md). A slide without
+            a pixel size, without tissue or with more than 95 % gets a warning in the logger ``slidestream``.
         tissue_share: A window is tissue where at least this share of it is.
         batch: Windows of a batch.
         layout: ``"nhwc"``: batch x height x width x 3; ``"nchw"``: batch x 3 x height x width.

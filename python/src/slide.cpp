@@ -135,17 +135,19 @@ Array<std::uint8_t> associated_image(const OpenSlide& open, std::size_t index) {
                   {static_cast<std::size_t>(image.size.height), static_cast<std::size_t>(image.size.width), 3});
 }
 
-/// 1 where there is tissue, and the pixels of level 0 along a pixel of the mask: across, down.
-std::tuple<Array<std::uint8_t>, double, double> tissue_mask(const OpenSlide& open, bool white) {
-  std::shared_ptr<const Mask> mask;
+/// 1 where there is tissue, the pixels of level 0 along a pixel of the mask (across, down), and lines for the log.
+std::tuple<Array<std::uint8_t>, double, double, std::vector<std::string>> tissue_mask(const OpenSlide& open,
+                                                                                      bool white) {
+  FoundTissue found;
   {
     const Unlocked unlocked;
-    mask = tissue_of(*open.slide, bad_tile_policy(white));
+    found = tissue_of(*open.slide, bad_tile_policy(white), "open it with Slide(path, mpp=...)");
   }
-  std::vector<std::uint8_t> pixels = mask->pixels;
+  const Mask& mask = *found.mask;
+  std::vector<std::uint8_t> pixels = mask.pixels;
   return {array_of(std::move(pixels),
-                   {static_cast<std::size_t>(mask->size.height), static_cast<std::size_t>(mask->size.width)}),
-          mask->scale.x, mask->scale.y};
+                   {static_cast<std::size_t>(mask.size.height), static_cast<std::size_t>(mask.size.width)}),
+          mask.scale.x, mask.scale.y, std::move(found.doubts)};
 }
 
 Array<std::uint8_t> thumbnail_of(OpenSlide& open, std::int64_t width, std::int64_t height, bool white) {

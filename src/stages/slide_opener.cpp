@@ -4,9 +4,7 @@
 #include <chrono>
 #include <exception>
 #include <filesystem>
-#include <iomanip>
 #include <new>
-#include <sstream>
 #include <utility>
 
 #include <slidestream/error.hpp>
@@ -235,25 +233,17 @@ void SlideOpener::prepare_network(SlideRun& run, const Operator& op, const Slide
 }
 
 void SlideOpener::tell_of_share(const SlideRun& run, const std::optional<double>& share) const {
-  constexpr double suspicious = 0.95;
-  if (!share || !context_.on_warning || (*share > 0.0 && *share <= suspicious)) return;
-  if (*share == 0.0) return context_.on_warning(run.path + ": no tissue was found");
-  std::ostringstream text;
-  text << run.path << ": " << std::fixed << std::setprecision(1) << 100.0 * *share
-       << " % of the slide are tissue; look at its mask, and set "
-       << (context_.tissue_network ? "tissue.probability or tissue.class" : "tissue.method or tissue.threshold")
-       << " if it is wrong";
-  context_.on_warning(text.str());
+  if (!share || !context_.on_warning) return;
+  const std::string doubt = operators::doubt_of_share(
+      *share, context_.tissue_network ? "tissue.probability or tissue.class" : "tissue.method or tissue.threshold");
+  if (!doubt.empty()) context_.on_warning(run.path + ": " + doubt);
 }
 
 void SlideOpener::tell_of_tissue(const SlideRun& run, const SlideContext& about) const {
   // A network that wants to know the pixel size has said so.
   if (about.common->is_asked() && !about.mpp && context_.on_warning && context_.tissue_network == nullptr) {
-    const bool fits = context_.config.operators.runs("stain");
-    context_.on_warning(run.path +
-                        ": the slide doesn't say its pixel size: tissue is found at 1/32 of its sides, without "
-                        "tissue.min_um2 and tissue.fill_um2" +
-                        (fits ? ", and stains are fitted as if 4 pixels were 1 um" : "") + "; set input.mpp");
+    context_.on_warning(run.path + ": " +
+                        operators::doubt_of_pixel_size(context_.config.operators.runs("stain"), "set input.mpp"));
   }
   tell_of_share(run, about.common->share());
   const std::size_t ignored = about.common->ignored();

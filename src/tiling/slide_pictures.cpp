@@ -80,10 +80,14 @@ Size fitting(const Size& image, const Size& most) {
 
 }  // namespace
 
-std::shared_ptr<const Mask> tissue_of(const Slide& slide, BadTilePolicy on_bad_tile) {
+FoundTissue tissue_of(const Slide& slide, BadTilePolicy on_bad_tile, const std::string& remedy) {
   Config config;
   config.decode.on_bad_tile = on_bad_tile;
-  return operators::prepare_mask({slide, 0, slide.info().path, slide.info().mean_mpp()}, config);
+  const std::optional<double> mpp = slide.info().mean_mpp();
+  FoundTissue found;
+  found.mask = operators::prepare_mask({slide, 0, slide.info().path, mpp}, config);
+  found.doubts = operators::doubts_of_tissue(*found.mask, mpp, remedy);
+  return found;
 }
 
 Picture thumbnail(RegionReader& reader, const Slide& slide, const Size& most, BadTilePolicy on_bad_tile,

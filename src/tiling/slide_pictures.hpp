@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <slidestream/slide.hpp>
+#include <string>
 #include <vector>
 
 #include "image/mask.hpp"
@@ -14,9 +15,14 @@
 
 namespace slidestream {
 
+struct FoundTissue {
+  std::shared_ptr<const Mask> mask;
+  std::vector<std::string> doubts;  ///< a line each, without the slide's path
+};
+
 /// Where a slide's tissue is, as the operator `tissue` finds it with its default settings. Reads the small level.
-/// \throws SlideError
-std::shared_ptr<const Mask> tissue_of(const Slide& slide, BadTilePolicy on_bad_tile);
+/// \param remedy  how the pixel size is given, for `doubts` \throws SlideError
+FoundTissue tissue_of(const Slide& slide, BadTilePolicy on_bad_tile, const std::string& remedy);
 
 /// RGB, 8 bits per sample, rows without gaps.
 struct Picture {

@@ -20,10 +20,11 @@
 
 namespace slidestream {
 
-/// What slides are warned of as they are opened, each line once. Thread-safe.
+/// What slides are warned of as they are opened and their windows planned, each line once. Thread-safe.
 class OpeningWarnings {
  public:
-  void add(const SlideInfo& info);
+  /// Lines about a slide, without its path.
+  void add(const std::filesystem::path& slide, const std::vector<std::string>& warnings);
   /// Those that weren't taken before, "PATH: LINE".
   std::vector<std::string> take();
 

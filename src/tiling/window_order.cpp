@@ -55,12 +55,12 @@ std::size_t Shuffler::below(std::size_t bound) noexcept {
   return drawn % range;
 }
 
-void OpeningWarnings::add(const SlideInfo& info) {
+void OpeningWarnings::add(const std::filesystem::path& slide, const std::vector<std::string>& warnings) {
   // A child forked while a thread is in here can't take warnings: most slides have none.
-  if (info.warnings.empty()) return;
+  if (warnings.empty()) return;
   const std::lock_guard lock(mutex_);
-  for (const std::string& warning : info.warnings) {
-    std::string line = info.path.string() + ": " + warning;
+  for (const std::string& warning : warnings) {
+    std::string line = slide.string() + ": " + warning;
     if (told_.insert(line).second) waiting_.push_back(std::move(line));
   }
 }
@@ -81,15 +81,16 @@ WindowOrder::Planned WindowOrder::plan(std::int32_t place) const {
   planned.place = place;
   const auto index = static_cast<std::size_t>(place);
   planned.slide = Slide::open(options_.slides[index], options_.open);
-  if (options_.warnings != nullptr) options_.warnings->add(planned.slide->info());
+  const SlideInfo& info = planned.slide->info();
+  if (options_.warnings != nullptr) options_.warnings->add(info.path, info.warnings);
   WindowRequest request = options_.windows;
   // The shuffled windows of a group are shared out, and the listed ones.
   if (!is_grid()) request.shard = 0, request.shards = 1;
   if (options_.corners.empty()) {
     planned.plan = plan_windows(*planned.slide, request);
+    if (options_.warnings != nullptr) options_.warnings->add(info.path, planned.plan.doubts);
     return planned;
   }
-  const SlideInfo& info = planned.slide->info();
   planned.plan.resolution = choose_resolution(info, request);
   const Size image = planned.plan.resolution.size_of(info.levels[planned.plan.resolution.level]);
   const std::vector<WindowCorner>& corners = options_.corners[index];

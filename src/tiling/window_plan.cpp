@@ -96,7 +96,9 @@ WindowPlan plan_windows(const Slide& slide, const WindowRequest& request) {
   if (request.tissue) {
     Config config;
     config.decode.on_bad_tile = request.on_bad_tile;
-    tissue.emplace(*operators::prepare_mask({slide, plan.resolution.level, info.path, info.mean_mpp()}, config));
+    const auto mask = operators::prepare_mask({slide, plan.resolution.level, info.path, info.mean_mpp()}, config);
+    plan.doubts = operators::doubts_of_tissue(*mask, info.mean_mpp(), "set slide_mpp");
+    tissue.emplace(*mask);
   }
   const double pixel = plan.resolution.reduction();
   const GridScale scale = {pixel * info.downsample_x(plan.resolution.level),

@@ -7,6 +7,7 @@
 #include <slidestream/config.hpp>
 #include <slidestream/image.hpp>
 #include <slidestream/slide.hpp>
+#include <string>
 #include <vector>
 
 /// \file
@@ -65,6 +66,7 @@ struct WindowPlan {
   Resolution resolution;
   std::vector<WindowRow> rows;
   std::vector<std::int64_t> columns;  ///< first pixel column of each window, of the resolution
+  std::vector<std::string> doubts;    ///< about the slide's tissue, a line each, without its path
 };
 
 /// A level's own pixels; or those of `mpp` micrometres, made from the coarsest level that is finer: the level's own

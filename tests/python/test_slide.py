@@ -238,6 +238,36 @@ def test_the_tissue_mask_is_the_operators(slide, tmp_path):
     assert mask.scale == pytest.approx((1100 / width, 724 / height), rel=0.05)
 
 
+def test_doubts_about_tissue_are_told_by_masks_and_windows(slide, tmp_path, caplog):
+    """As runs tell them: other rules without a pixel size, no tissue, and suspiciously much."""
+    unknown = tmp_path / "unknown.svs"
+    unknown.write_bytes(pathlib.Path(slide).read_bytes().replace(b"MPP = ", b"XPP = "))
+    plain = {name: tagged_tiff.write(tmp_path / f"{name}.tif", tagged_tiff.Directory(256, 256, [bytes(colour) * 256 * 256]))
+             for name, colour in (("empty", (242, 242, 242)), ("full", (190, 90, 150)))}
+    by_other_rules = ("the slide doesn't say its pixel size: tissue is found at 1/32 of its sides, without tissue.min_um2 and "
+                      "tissue.fill_um2; ")
+
+    def told(path, use):
+        caplog.clear()
+        with caplog.at_level("WARNING", "slidestream"):
+            use()
+        lines = [record.getMessage() for record in caplog.records if " tissue" in record.getMessage()]
+        assert all(line.startswith(f"{path}: ") for line in lines)
+        return [line[len(f"{path}: "):] for line in lines]
+
+    def walk_twice(walk):
+        assert walk.count() == sum(batch.count for batch in walk)
+
+    for path, mpp, line in ((plain["empty"], 0.5, "no tissue was found"),
+                            (plain["full"], 0.5, "100.0 % of the slide are tissue; look at its mask")):
+        assert told(path, lambda: ss.Slide(path, mpp=mpp).tissue_mask()) == [line]
+        assert told(path, lambda: walk_twice(ss.tiles([path], 64, tissue=True, slide_mpp=mpp))) == [line]
+    assert told(unknown, lambda: ss.Slide(unknown).tissue_mask())[0] == by_other_rules + "open it with Slide(path, mpp=...)"
+    assert told(unknown, lambda: walk_twice(ss.tiles(unknown, 64, tissue=True)))[0] == by_other_rules + "set slide_mpp"
+    assert by_other_rules not in "".join(told(slide, lambda: ss.Slide(slide).tissue_mask()))
+    assert told(unknown, lambda: walk_twice(ss.tiles(unknown, 64))) == []
+
+
 @pytest.mark.parametrize("codec", ["jpeg420", "jpeg2000", "none"])
 def test_dicom_has_the_pixels_of_the_same_tiles_in_a_tiff(slides, tmp_path, codec):
     files = dicom_file.write_series(slides[codec], tmp_path / "series")

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iomanip>
 #include <limits>
 #include <slidestream/error.hpp>
+#include <sstream>
 #include <utility>
 
 #include "networks/tissue_network.hpp"
@@ -97,6 +99,31 @@ std::shared_ptr<const Mask> Preparation::mask() {
 
 std::shared_ptr<const Mask> prepare_mask(const SlideContext& context, const Config& config) {
   return Preparation::of(context, config).mask();
+}
+
+std::string doubt_of_pixel_size(bool fits_stains, const std::string& remedy) {
+  return std::string(
+             "the slide doesn't say its pixel size: tissue is found at 1/32 of its sides, without "
+             "tissue.min_um2 and tissue.fill_um2") +
+         (fits_stains ? ", and stains are fitted as if 4 pixels were 1 um" : "") + "; " + remedy;
+}
+
+std::string doubt_of_share(double share, const std::string& keys) {
+  constexpr double suspicious = 0.95;
+  if (share == 0.0) return "no tissue was found";
+  if (share <= suspicious) return {};
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(1) << 100.0 * share << " % of the slide are tissue; look at its mask";
+  if (!keys.empty()) text << ", and set " << keys << " if it is wrong";
+  return text.str();
+}
+
+std::vector<std::string> doubts_of_tissue(const Mask& mask, const std::optional<double>& mpp,
+                                          const std::string& remedy) {
+  std::vector<std::string> doubts;
+  if (!mpp) doubts.push_back(doubt_of_pixel_size(false, remedy));
+  if (std::string doubt = doubt_of_share(tissue_share(mask), {}); !doubt.empty()) doubts.push_back(std::move(doubt));
+  return doubts;
 }
 
 }  // namespace slidestream::operators

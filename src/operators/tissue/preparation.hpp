@@ -9,6 +9,8 @@
 #include <slidestream/config.hpp>
 #include <slidestream/network.hpp>
 #include <slidestream/operator.hpp>
+#include <string>
+#include <vector>
 
 #include "image/mask.hpp"
 #include "image/small_level.hpp"
@@ -90,5 +92,17 @@ class Preparation {
 /// The mask of a slide's tissue, found by the first operator that asks for it. Reads the small level: call it on a
 /// thread that may wait. \throws SlideError
 std::shared_ptr<const Mask> prepare_mask(const SlideContext& context, const Config& config);
+
+/// Says that tissue is found by other rules where the slide doesn't say its pixel size. \param fits_stains  stains are
+/// fitted, too \param remedy  how the pixel size is given
+std::string doubt_of_pixel_size(bool fits_stains, const std::string& remedy);
+
+/// Says that a slide has no tissue, or suspiciously much. Empty for a usual share. \param keys  that change the mask;
+/// empty where the caller can't set any
+std::string doubt_of_share(double share, const std::string& keys);
+
+/// Both for a mask that was found with the default settings, a line each. \param mpp  `SlideInfo::mean_mpp`
+std::vector<std::string> doubts_of_tissue(const Mask& mask, const std::optional<double>& mpp,
+                                          const std::string& remedy);
 
 }  // namespace slidestream::operators
