@@ -271,6 +271,7 @@ def tiles(
             ``fill`` is the value of what lies beyond. Default: ``"drop"``, and with ``coords`` ``"pad"``.
         fill: See ``edge``; 0 to 255.
         on_bad_tile: ``"fail"``: a tile that can't be decoded raises ``SlideError``; ``"white"``: it is white.
+            At the end of a slide the logger ``slidestream`` has a line that counts those, and the ones that the file lacks.
         slide_mpp: Micrometres per pixel of level 0, in place of what the slides say.
         channel: Of slides that have several channels the one to read, from 0, as grey.
         colour: ``"file"``: colours as they are coded; ``"srgb"``: converted from each slide's ICC profile to sRGB. A slide

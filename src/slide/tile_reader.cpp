@@ -56,11 +56,14 @@ TilePart part_of_tile(const Level& level, std::int64_t column, std::int64_t row,
            out.pitch, right - left, bottom - top, out.format}};
 }
 
-void TileReader::read(const Slide& slide, std::size_t level_index, std::int64_t index, std::int64_t from_x,
-                      std::int64_t from_y, const HostPixels& out, BadTilePolicy on_bad_tile) {
+TileFate TileReader::read(const Slide& slide, std::size_t level_index, std::int64_t index, std::int64_t from_x,
+                          std::int64_t from_y, const HostPixels& out, BadTilePolicy on_bad_tile) {
   const Level& level = slide.info().levels.at(level_index);
   const TileRange range = slide.tile(level_index, index);
-  if (range.length == 0) return whiten(out);
+  if (range.length == 0) {
+    whiten(out);
+    return TileFate::missing;
+  }
   try {
     if (!slide.contains(range)) throw TileError("lies outside the file");
     if (claims_too_many_bytes(slide.coded_level(level_index), range))
@@ -79,8 +82,12 @@ void TileReader::read(const Slide& slide, std::size_t level_index, std::int64_t 
     const std::span<std::byte> bytes(is_large ? own.get() : bytes_.data(), range.length);
     slide.read(range.offset, bytes);
     decoder_.decode(slide, level_index, index, bytes, from_x, from_y, out);
+    return TileFate::decoded;
   } catch (const TileError& error) {
-    if (on_bad_tile == BadTilePolicy::white) return whiten(out);
+    if (on_bad_tile == BadTilePolicy::white) {
+      whiten(out);
+      return TileFate::bad;
+    }
     throw_slide_error(slide.info().path, "level " + std::to_string(level_index) + " tile " + std::to_string(index) +
                                              " (column " + std::to_string(index % level.columns) + ", row " +
                                              std::to_string(index / level.columns) + "): " + error.what());

@@ -19,6 +19,13 @@ struct TilePart {
 TilePart part_of_tile(const Level& level, std::int64_t column, std::int64_t row, std::int64_t first_column,
                       std::int64_t first_row, const HostPixels& out);
 
+/// Where a tile's pixels are from.
+enum class TileFate {
+  decoded,
+  missing,  ///< the file hasn't got it: white
+  bad,      ///< it couldn't be decoded: white
+};
+
 /// Reads tiles and decodes them, in the calling thread. One object per thread; it keeps its buffers and the codecs'
 /// state between tiles of any slides.
 class TileReader {
@@ -27,8 +34,8 @@ class TileReader {
   /// size, as `TileDecoder::decode` does. Missing tiles are white.
   /// \param on_bad_tile  whether a tile that can't be decoded becomes white
   /// \throws SlideError naming the tile otherwise, or when the system fails
-  void read(const Slide& slide, std::size_t level, std::int64_t index, std::int64_t from_x, std::int64_t from_y,
-            const HostPixels& out, BadTilePolicy on_bad_tile);
+  TileFate read(const Slide& slide, std::size_t level, std::int64_t index, std::int64_t from_x, std::int64_t from_y,
+                const HostPixels& out, BadTilePolicy on_bad_tile);
 
  private:
   TileDecoder decoder_;

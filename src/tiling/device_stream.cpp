@@ -13,6 +13,7 @@
 #include "tiling/device_memory.hpp"
 #include "tiling/device_process.hpp"
 #include "tiling/stream_state.hpp"
+#include "tiling/white_tiles.hpp"
 #include "tiling/window_decoder.hpp"
 #include "tiling/window_order.hpp"
 
@@ -124,6 +125,7 @@ struct DeviceTileStream::Impl : StreamState<OpenBatch, PlannedWindows> {
   const std::shared_ptr<DeviceBatchMemory> memory;
   Division division;
   std::optional<WindowOrder> order;  ///< used by the thread that set `planning`
+  WhiteTiles white;
 
   // The lock guards these, too.
   std::vector<std::string> notes;
@@ -270,6 +272,8 @@ void DeviceTileStream::Impl::run(WindowDecoder& decoder, Group& group) {
   task.layout = options.layout;
   task.fill = options.fill;
   task.on_bad_tile = options.windows.on_bad_tile;
+  task.white = &white;
+  task.place = group.planned->segment.place;
   const std::size_t by_cpu = decoder.run(task);
   const std::lock_guard lock(mutex);
   if (by_cpu > 0) note(*group.planned);
@@ -330,7 +334,12 @@ TileStream::State DeviceTileStream::next(DeviceBatch& batch, std::chrono::millis
   Impl& impl = *impl_;
   TileStream::State state = TileStream::State::end;
   const std::unique_ptr<OpenBatch> made = impl.take_due(batch, patience, state);
-  if (made == nullptr) return state;
+  if (made == nullptr) {
+    const auto slides = static_cast<std::int32_t>(impl.options.slides.size());
+    if (state == TileStream::State::end && !impl.was_left()) impl.white.tell(slides, impl.options);
+    return state;
+  }
+  if (!impl.options.shuffle) impl.white.tell(batch.slides.back(), impl.options);
   const std::size_t used = static_cast<std::size_t>(batch.count) * impl.window_bytes();
   if (used < impl.memory->bytes()) {
     const runtime::cuda::DeviceScope scope(impl.device);

@@ -62,6 +62,12 @@ struct StreamState {
     return made == batch_windows || (exhausted && made == open.front()->count);
   }
 
+  /// Whether somebody ended the stream before its last batch was made.
+  bool was_left() const {
+    const std::lock_guard lock(mutex);
+    return stopping;
+  }
+
   /// Plans what comes behind the current windows, the lock being free meanwhile. \param plan  gives null at the end
   template <class MakePlan>
   void plan_ahead(std::unique_lock<std::mutex>& lock, const MakePlan& plan) {

@@ -13,6 +13,7 @@
 #include "slide/tile_reader.hpp"
 #include "tiling/stream_state.hpp"
 #include "tiling/tile_walk.hpp"
+#include "tiling/white_tiles.hpp"
 #include "tiling/window_maker.hpp"
 #include "tiling/window_order.hpp"
 
@@ -76,6 +77,7 @@ struct TileStream::Impl : StreamState<WindowMaker::Batch, WindowMaker::Windows> 
   const TileStreamOptions options;
   const WindowMaker maker;
   WindowOrder order;  ///< used by the thread that set `planning`
+  WhiteTiles white;
 
   // The lock guards these, too.
   TileStreamFigures figures;
@@ -191,7 +193,7 @@ void TileStream::Impl::work() {
   while (true) {
     try {
       if (!take_job(job, lock)) return;
-      run_unlocked(lock, [&] { maker.make(job, reader, scratch); });
+      run_unlocked(lock, [&] { maker.make(job, reader, scratch, white); });
     } catch (...) {
       // Memory for a batch can't be had.
       if (failure == nullptr) failure = std::current_exception();
@@ -229,7 +231,12 @@ TileStream::State TileStream::next(TileBatch& batch, std::chrono::milliseconds p
   Impl& impl = *impl_;
   State state = State::end;
   const std::unique_ptr<WindowMaker::Batch> made = impl.take_due(batch, patience, state);
-  if (made == nullptr) return state;
+  if (made == nullptr) {
+    const auto slides = static_cast<std::int32_t>(impl.options.slides.size());
+    if (state == State::end && !impl.was_left()) impl.white.tell(slides, impl.options);
+    return state;
+  }
+  if (!impl.options.shuffle) impl.white.tell(batch.slides.back(), impl.options);
   batch.pixels = std::move(made->pixels);
   const std::size_t used = static_cast<std::size_t>(batch.count) * impl.maker.window_bytes();
   std::memset(batch.pixels->data() + used, 0, impl.maker.memory()->bytes() - used);

@@ -20,7 +20,7 @@
 
 namespace slidestream {
 
-/// What slides are warned of as they are opened and their windows planned, each line once. Thread-safe.
+/// What slides are warned of as they are opened, planned and decoded, each line once. Thread-safe.
 class OpeningWarnings {
  public:
   /// Lines about a slide, without its path.
@@ -87,7 +87,9 @@ class TileStream {
 
   enum class State { batch, end, waiting };
 
-  /// The next batch, when there is one within `patience`; `end` after the last one, and after `close`.
+  /// The next batch, when there is one within `patience`; `end` after the last one, and after `close`. Of tiles that
+  /// became white the options' warnings have a line when all windows of a slide were given, and of shuffled ones at the
+  /// end.
   /// \throws SlideError of a slide that can't be opened, or of a tile, at the latest when its windows are due; Error in
   ///   a process that was forked from the one that made the stream
   State next(TileBatch& batch, std::chrono::milliseconds patience);

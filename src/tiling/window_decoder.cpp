@@ -185,6 +185,7 @@ std::size_t WindowDecoder::Impl::fill_step(std::size_t begin) {
     const bool fits = next.is_white || (next.bytes() <= room &&
                                         (!by_device || (components <= component_room && with_gap <= compressed_room)));
     if (!fits) break;
+    if (next.is_white && task.white != nullptr) task.white->add(task.place, next.tile, TileFate::missing);
     if (next.is_white) continue;
     room -= std::min(bytes, room);
     if (!by_device) continue;
@@ -330,9 +331,11 @@ void WindowDecoder::Impl::decode_on_cpu() {
       const bool follows = at >= begins_at + filled && at - begins_at - filled < DeviceArena::alignment;
       if (filled > 0 && (!follows || at + bytes - begins_at > patches->memory.bytes().size())) flush();
       if (filled == 0) begins_at = at;
-      reader.read(*task.slide, task.resolution.level, tile.tile, tile.part.x - left, tile.part.y + y - top,
-                  {to + (at - begins_at), static_cast<std::ptrdiff_t>(tile.pitch), tile.part.width, rows, rgb_format},
-                  task.on_bad_tile);
+      const TileFate fate = reader.read(
+          *task.slide, task.resolution.level, tile.tile, tile.part.x - left, tile.part.y + y - top,
+          {to + (at - begins_at), static_cast<std::ptrdiff_t>(tile.pitch), tile.part.width, rows, rgb_format},
+          task.on_bad_tile);
+      if (task.white != nullptr) task.white->add(task.place, tile.tile, fate);
       filled = at + bytes - begins_at;
     }
   }

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "tiling/tile_stream.hpp"
+#include "tiling/white_tiles.hpp"
 
 namespace slidestream {
 
@@ -29,6 +30,8 @@ struct WindowTask {
   WindowLayout layout = WindowLayout::interleaved;
   std::uint8_t fill = 255;  ///< value of what lies beyond the image
   BadTilePolicy on_bad_tile = BadTilePolicy::fail;
+  WhiteTiles* white = nullptr;  ///< counts tiles that became white; null: nobody does
+  std::int32_t place = 0;       ///< of the slide, for `white`
 };
 
 /// What a decoder is to be ready for at a time; longer tasks are done in several steps.

@@ -75,7 +75,8 @@ std::uint8_t* WindowMaker::place_of(const Windows& windows, const Target& target
                         : target.batch->window(target.place, window_bytes());
 }
 
-void WindowMaker::make(const Job& job, TileReader& reader, std::vector<std::uint8_t>& scratch) const {
+void WindowMaker::make(const Job& job, TileReader& reader, std::vector<std::uint8_t>& scratch,
+                       WhiteTiles& white) const {
   const Windows& windows = *job.windows;
   const Level& level = windows.level();
   const std::vector<WindowPart>& parts = job.work.parts;
@@ -84,8 +85,10 @@ void WindowMaker::make(const Job& job, TileReader& reader, std::vector<std::uint
   const std::int64_t tile_x = job.work.tile % level.columns * level.tile_width;
   const std::int64_t tile_y = job.work.tile / level.columns * level.tile_height;
   const auto read = [&](const Rect& rect, std::uint8_t* to, std::int64_t pitch) {
-    reader.read(windows.slide(), windows.plan().resolution.level, job.work.tile, rect.x - tile_x, rect.y - tile_y,
-                {to, pitch, rect.width, rect.height, rgb_format}, options_.windows.on_bad_tile);
+    const TileFate fate =
+        reader.read(windows.slide(), windows.plan().resolution.level, job.work.tile, rect.x - tile_x, rect.y - tile_y,
+                    {to, pitch, rect.width, rect.height, rgb_format}, options_.windows.on_bad_tile);
+    white.add(windows.segment.place, job.work.tile, fate);
   };
   if (parts.size() == 1 && layout == WindowLayout::interleaved) {
     const auto& [window, whole, part] = parts.front();

@@ -12,6 +12,7 @@
 #include "tiling/batch_memory.hpp"
 #include "tiling/tile_stream.hpp"
 #include "tiling/tile_walk.hpp"
+#include "tiling/white_tiles.hpp"
 #include "tiling/window_order.hpp"
 
 /// \file
@@ -83,8 +84,9 @@ class WindowMaker {
   std::shared_ptr<Windows> plan(WindowSegment segment) const;
 
   /// Decodes a tile into all its windows, and completes those of which it is the last tile. Thread-safe for different
-  /// tiles. \param scratch  memory that calls of a thread use again. \throws SlideError
-  void make(const Job& job, TileReader& reader, std::vector<std::uint8_t>& scratch) const;
+  /// tiles. \param scratch  memory that calls of a thread use again \param white  counts the tile where it became
+  /// white, before its windows are complete \throws SlideError
+  void make(const Job& job, TileReader& reader, std::vector<std::uint8_t>& scratch, WhiteTiles& white) const;
 
  private:
   std::int64_t allowed_batches(std::size_t batch_bytes) const;

@@ -184,3 +184,13 @@ def test_a_bad_slide_ends_the_loop_at_its_place(slide, tmp_path, bad_slide):
     with pytest.raises(ss.SlideError, match="bad.svs: level 0 tile"):
         list(ss.tiles(bad_slide, 128))
     assert sum(batch.count for batch in ss.tiles(bad_slide, 128, on_bad_tile="white")) == 48
+
+
+@pytest.mark.parametrize("keywords", [{}, {"shuffle": 1}, {"mpp": 1.0, "slide_mpp": 0.5, "size": 64}])
+def test_tiles_that_became_white_are_told_once_a_slide(slide, bad_slide, caplog, keywords):
+    walk = ss.tiles([bad_slide, slide], on_bad_tile="white", **{"size": 128, **keywords})
+    for expected in ([f"{bad_slide}: 2 missing and 2 bad tiles, taken as white"], []):
+        caplog.clear()
+        with caplog.at_level("WARNING", "slidestream"):
+            list(walk)
+        assert [record.getMessage() for record in caplog.records if "taken as white" in record.getMessage()] == expected

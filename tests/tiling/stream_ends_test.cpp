@@ -6,7 +6,9 @@
 #include <cstring>
 #include <memory>
 #include <slidestream/error.hpp>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "stream_windows.hpp"
@@ -40,6 +42,61 @@ TEST_CASE("a slide that fails ends the stream when its windows are due, and says
     }
   };
   CHECK_THROWS_WITH_AS(read_all(), doctest::Contains("none.svs: level 0 tile "), SlideError);
+}
+
+TEST_CASE("tiles that became white are told once, when all windows of their slide were given") {
+  const TemporaryFolder folder;
+  const auto holed_slide = [&](const std::string& name, unsigned seed) {
+    write_coded_slide(folder / name, {.coding = TileCoding::jpeg_422,
+                                      .width = 384,
+                                      .height = 256,
+                                      .tile_width = 32,
+                                      .tile_height = 32,
+                                      .seed = seed,
+                                      .missing_tiles = 3,
+                                      .bad_tiles = 2});
+    return folder / name;
+  };
+  const auto line_of = [](const std::filesystem::path& file) {
+    const auto slide = Slide::open(file);
+    std::int64_t missing = 0, bad = 0;
+    for (std::int64_t tile = 0; tile < 12 * 8; ++tile) {
+      const std::uint64_t length = slide->tile(0, tile).length;
+      missing += length == 0 ? 1 : 0;
+      bad += length == 7 ? 1 : 0;
+    }
+    REQUIRE((missing > 0 && bad > 0));
+    return file.string() + ": " + std::to_string(missing) + " missing and " + std::to_string(bad) +
+           " bad tiles, taken as white";
+  };
+  TileStreamOptions options;
+  options.slides = {holed_slide("a.svs", 1), sound_slide(folder, "b.svs"), holed_slide("c.svs", 2)};
+  options.windows.size = {32, 32};
+  options.windows.step = {16, 16};
+  options.windows.on_bad_tile = BadTilePolicy::white;
+  options.batch = 5;
+  // Each line, and the slide of the last window that was given before it; -1 at the end.
+  using Told = std::vector<std::pair<std::string, std::int32_t>>;
+  const auto told_by = [](const TileStreamOptions& of) {
+    TileStream stream(of);
+    TileBatch batch;
+    Told told;
+    bool is_over = false;
+    while (!is_over) {
+      const TileStream::State state = stream.next(batch, std::chrono::seconds(60));
+      REQUIRE(state != TileStream::State::waiting);
+      is_over = state == TileStream::State::end;
+      for (const std::string& line : of.warnings->take()) told.push_back({line, is_over ? -1 : batch.slides.back()});
+    }
+    return told;
+  };
+  const std::string first = line_of(options.slides[0]), last = line_of(options.slides[2]);
+  options.warnings = std::make_shared<OpeningWarnings>();
+  CHECK(told_by(options) == Told{{first, 1}, {last, -1}});
+  CHECK(told_by(options).empty());
+  options.warnings = std::make_shared<OpeningWarnings>();
+  options.shuffle = 3;
+  CHECK(told_by(options) == Told{{first, -1}, {last, -1}});
 }
 
 TEST_CASE("a stream can be left at any time") {
