@@ -387,7 +387,7 @@ def map(
     work = start(
         inputs, ["model"], None if to_file else out, file=out if to_file else None, calls=calls, config=config,
         fresh=fresh, retry_failed=retry_failed, overwrite=overwrite, max_failures=max_failures, shard=shard, shard_by=shard_by,
-        metrics=None, trace=None, sections={**sections, "model": model},
+        metrics=None, trace=None, sections={**sections, "model": model}, caller=map,
     )
     errors: Dict[str, Exception] = {}
     looked = 0

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import io
 import json
 import os
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, NoReturn, Optional, Tuple, Union
 
 import numpy
 import numpy.typing
@@ -165,9 +167,31 @@ def _toml(value: object) -> str:
     raise _core.ConfigError(f"{shown(value)} is no value of the configuration")
 
 
-def _settings(sections: Mapping[str, Any]) -> List[str]:
+def _refuse_section(name: object, caller: Optional[Callable[..., Any]], without: str) -> NoReturn:
+    """Raises ConfigError for what is no section of the configuration, and no argument of ``caller`` where it is one's.
+
+    Args:
+        without: A section that can't be given.
+    """
+    keys = [key.split(".", 1) for key in _core.keys() if not key.startswith(f"{without}.")]
+    meant = [f"{section}={{{key!r}: ...}}" for section, key in keys if key == name]
+    if not meant and isinstance(name, str):
+        names = {section for section, _ in keys}
+        if caller is not None:
+            names |= {parameter.name for parameter in inspect.signature(caller).parameters.values()
+                      if parameter.kind is not parameter.VAR_KEYWORD}
+        meant = difflib.get_close_matches(name, sorted(names), 1)
+    raise _core.ConfigError(f"{shown(name)} is " + ("" if caller is None else f"no argument of {caller.__name__}, and ") +
+                            "no section of the configuration" + (f"; did you mean {' or '.join(meant)}?" if meant else ""))
+
+
+def _settings(sections: Mapping[str, Any], caller: Optional[Callable[..., Any]] = None, without: str = "") -> List[str]:
     settings = []
+    known = {key.partition(".")[0] for key in _core.keys()}
     for section, keys in sections.items():
+        # The engine refuses keys of unknown sections itself.
+        if section not in known and not (isinstance(keys, Mapping) and keys):
+            _refuse_section(section, caller, without)
         if not isinstance(keys, Mapping):
             raise _core.ConfigError(f"{section} is {shown(keys)}; expected a dict of the keys of the section [{section}]")
         settings += [f"{plain_text('a section', section)}.{plain_text('a key', key)}={_toml(value)}"
@@ -206,19 +230,21 @@ def start(
     metrics: Optional[Path],
     trace: Optional[Path],
     sections: Mapping[str, Mapping[str, Any]],
+    caller: Callable[..., Any],
     file: Optional[Path] = None,
     calls: Optional[_core.Calls] = None,
     volumes: bool = False,
 ) -> _core.Run:
     """Begins a run: see ``run``. ``file`` is the one file that is written, in place of a folder, and ``calls`` computes
-    for the operator model. With ``volumes`` the inputs are volumes. Raises ConfigError."""
+    for the operator model. ``caller`` is the function that got the sections. With ``volumes`` the inputs are volumes.
+    Raises ConfigError."""
     settings = []
     config_file = ""
     if isinstance(config, Mapping):
         settings += _settings(config)
     elif config is not None:
         config_file = path_text(config)
-    settings += _settings(sections)
+    settings += _settings(sections, caller, "" if calls is None else "model")
     if operators is not None:
         names = [name.strip() for name in operators.split(",")] if isinstance(operators, str) else listed("operators", operators, "names")
         known = tuple(_core.operators())
@@ -312,6 +338,7 @@ def run(
     work = start(
         slides, operators, out, config=config, fresh=fresh, retry_failed=retry_failed,
         overwrite=overwrite, max_failures=max_failures, shard=shard, shard_by=shard_by, metrics=metrics, trace=trace, sections=sections,
+        caller=run,
     )
     wait_for(work, on_progress, progress)
     return RunResult(outcome_of(work))

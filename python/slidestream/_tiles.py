@@ -219,7 +219,7 @@ def tiles(
     coords: Any = None,
     shuffle: Optional[int] = None,
     tissue: bool = False,
-    tissue_share: float = 0.5,
+    tissue_share: Optional[float] = None,
     batch: int = 64,
     layout: Literal["nhwc", "nchw"] = "nhwc",
     shard: Tuple[int, int] = (0, 1),
@@ -260,7 +260,7 @@ def tiles(
         tissue: Only windows that are tissue, which is found as the operator ``tissue`` does with its default settings: on
             a small level, by a threshold of the saturation (``tissue.method = "auto"``, docs/operators.md). A slide without
             a pixel size, without tissue or with more than 95 % gets a warning in the logger ``slidestream``.
-        tissue_share: A window is tissue where at least this share of it is.
+        tissue_share: With ``tissue``: a window is tissue where at least this share of it is. Default: 0.5.
         batch: Windows of a batch.
         layout: ``"nhwc"``: batch x height x width x 3; ``"nchw"``: batch x 3 x height x width.
         shard: (i, n): of each slide's windows the i-th of n pieces of nearly equal length, for rank i of n. Of shuffled
@@ -302,6 +302,8 @@ def tiles(
     listed_coords = [] if coords is None else _corners(coords, len(listed_paths), isinstance(paths, (str, bytes, os.PathLike)))
     if coords is not None and step is not None:
         raise _core.ConfigError("step has no meaning beside coords: the list says where windows begin")
+    if tissue_share is not None and not flag("tissue", tissue):
+        raise _core.ConfigError(f"tissue_share is {shown(tissue_share)}, and tissue is False; set tissue=True")
     if edge is None:
         edge = "drop" if coords is None else "pad"
     keywords = {
@@ -311,7 +313,7 @@ def tiles(
         "mpp": micrometres("mpp", mpp),
         "pad": choice("edge", edge, ("drop", "pad")) == "pad",
         "tissue": flag("tissue", tissue),
-        "tissue_share": number("tissue_share", tissue_share),
+        "tissue_share": 0.5 if tissue_share is None else number("tissue_share", tissue_share),
         "shard": i,
         "shards": n,
         "batch": whole("batch", batch),

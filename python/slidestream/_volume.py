@@ -116,7 +116,7 @@ def segment_volume(
     work = start(
         volumes, None, out, config=config, fresh=fresh, retry_failed=retry_failed, overwrite=overwrite, max_failures=max_failures,
         shard=shard, shard_by=shard_by, metrics=None, trace=None, volumes=True,
-        sections={**sections, "volume": {**others, **volume}},
+        sections={**sections, "volume": {**others, **volume}}, caller=segment_volume,
     )
     wait_for(work, on_progress, progress)
     return RunResult(outcome_of(work))

@@ -14,6 +14,7 @@
 #include <system_error>
 #include <thread>
 
+#include "config/keys.hpp"
 #include "config/printable.hpp"
 
 namespace slidestream::python {
@@ -130,6 +131,11 @@ NB_MODULE(_core, module) {
   module.def("operators", [] {
     nb::list names;
     for (const std::string_view name : operator_names) names.append(nb::str(name.data(), name.size()));
+    return names;
+  });
+  module.def("keys", [] {
+    nb::list names;
+    for (const ConfigKey& key : config_keys()) names.append(nb::str(key.full_name().c_str()));
     return names;
   });
   ::pthread_atfork(nullptr, nullptr, note_fork);

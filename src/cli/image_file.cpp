@@ -141,9 +141,8 @@ void check_output_file(const std::string& file, const Config& config, const std:
                       ", and --out for a folder");
   }
   if (!is_fitting) {
-    throw ConfigError(file + ": the file that is written ends in " +
-                      (features ? std::string(features_suffix) : suffixes_of(format)) +
-                      "; for a folder there is --out");
+    throw ConfigError(file + (features ? ": features go" : ": such an image goes") + " to a file that ends in " +
+                      (features ? std::string(features_suffix) : suffixes_of(format)) + ", or to a folder (--out)");
   }
   if (slides.size() > 1) {
     throw ConfigError(file + ": one file holds one slide, and there are " + std::to_string(slides.size()) +

@@ -69,6 +69,30 @@ def test_a_map_begins_or_is_refused(slide, tmp_path, monkeypatch, name):
     assert sum(refused(call, value) for value in NOTHING) > 15
 
 
+def test_what_is_no_argument_is_called_that(slide, tmp_path):
+    def same(pixels):
+        return pixels
+
+    def vectors(pixels):
+        return pixels.reshape(len(pixels), -1)[:, :4].astype("float32")
+
+    image = tmp_path / "q.ome.tif"
+    nothing = " is no argument of {}, and no section of the configuration; did you mean {}?"
+    for call, message in ((lambda: ss.map(slide, same, tile=128, level=1, out=image),
+                           "'level'" + nothing.format("map", "input={'level': ...}")),
+                          (lambda: ss.map(slide, same, tile=128, overlpa=8, out=image), "'overlpa'" + nothing.format("map", "overlap")),
+                          (lambda: ss.run(slide, analisis={}), "'analisis'" + nothing.format("run", "analysis")),
+                          (lambda: ss.run(slide, config={"analisis": {}}),
+                           "'analisis' is no section of the configuration; did you mean analysis?"),
+                          (lambda: ss.map(slide, vectors, tile=128, out=image),
+                           f"{image}: features go to a file that ends in .h5, or to a folder (out)"),
+                          (lambda: ss.tiles(slide, tissue_share=0.9), "tissue_share is 0.9, and tissue is False; set tissue=True")):
+        with pytest.raises(ss.ConfigError) as caught:
+            call()
+        assert str(caught.value) == message
+    assert not image.exists() and ss.tiles(slide, tissue=True, tissue_share=0.9).count() < ss.tiles(slide).count()
+
+
 def test_resolutions_are_finite_and_positive(slide, tmp_path):
     for mpp in (float("nan"), float("inf"), 0, -0.5, 1e300, "0.5", 0.00099, 1000.1):
         for call in (lambda: ss.Slide(slide, mpp=mpp), lambda: ss.tiles(slide, mpp=mpp), lambda: ss.tiles(slide, slide_mpp=mpp),
