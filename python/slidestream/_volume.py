@@ -25,7 +25,7 @@ from slidestream._arguments import (
     whole,
 )
 from slidestream._arguments import function as check_function
-from slidestream._core import ConfigError, Progress
+from slidestream._core import ConfigError, Progress, SlideError
 from slidestream._map import _array_of, _shape_text
 from slidestream._progress import logger, outcome_of, wait_for
 from slidestream._run import RunResult, check_progress, start
@@ -178,7 +178,8 @@ def map_volume(
     fragments of a volume in row-major order. Volumes are computed one after the other.
 
     A volume's file is ``out/NAME.labels.nii.gz`` or ``out/NAME.image.nii.gz``, on the volume's grid. There is no ledger: what
-    the function raises ends the call, and files of earlier volumes stay.
+    the function raises ends the call, and files of earlier volumes stay. A volume that fails doesn't end it: the logger
+    ``slidestream`` has a line, the others are computed, and the call raises ``SlideError`` at the end.
 
     Args:
         function: Any callable. Its arrays may be of NumPy, PyTorch, CuPy, JAX, or anything else with DLPack.
@@ -224,8 +225,8 @@ def map_volume(
         if file.exists() and not overwrite:
             raise ConfigError(f"{file}: it is there; overwrite=True replaces it")
     folder.mkdir(parents=True, exist_ok=True)
-    results = []
-    for path, file in zip(paths, files):
+
+    def compute(path: pathlib.Path, file: pathlib.Path) -> VolumeResult:
         volume = _core.Volume(path=path, fill=number("fill", fill), **sizes)
         channels = 0
         for i in numpy.arange(volume.count):
@@ -245,10 +246,25 @@ def map_volume(
             elif len(planes) != channels:
                 raise ConfigError(f"the function gave {len(planes)} channels, and {channels} before")
             volume.put(int(i), numpy.ascontiguousarray(planes, numpy.float32))
-        results.append(VolumeResult(os.fspath(path), file, volume.write(file), volume.voxel_mm3, volume.clamped))
-        if volume.clamped > 0:
+        made = VolumeResult(os.fspath(path), file, volume.write(file), volume.voxel_mm3, volume.clamped)
+        if made.clamped > 0:
             logger.warning("%s: the function gave values outside range=; the image has them clamped: %.3g %% of its values",
-                           one_line(os.fspath(path)), 100 * volume.clamped)
+                           one_line(os.fspath(path)), 100 * made.clamped)
+        return made
+
+    results = []
+    failures = []
+    for path, file in zip(paths, files):
+        try:
+            results.append(compute(path, file))
+        except SlideError as error:
+            if len(paths) == 1:
+                raise
+            # What its frames hold would stay in memory as long as the exception does.
+            failures.append(error.with_traceback(None))
+            logger.error("%s", error)
+    if failures:
+        raise SlideError(f"{len(failures)} of {len(paths)} volumes failed; the first: {failures[0]}") from failures[0]
     return results
 
 

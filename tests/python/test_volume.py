@@ -118,6 +118,18 @@ def test_mistakes_are_said_in_one_line(head, tmp_path):
     mapped(head, tmp_path / "there", lambda part: numpy.zeros(part.shape, "u1"), overwrite=True)
 
 
+def test_a_volume_that_fails_does_not_keep_the_others_from_being_computed(head, tmp_path, caplog):
+    broken = tmp_path / "broken.nii.gz"
+    broken.write_bytes(gzip.compress(bytes(400)))
+    with caplog.at_level("ERROR", logger="slidestream"), pytest.raises(ss.SlideError) as caught:
+        ss.map_volume(lambda part: (part > 300).astype("u1"), [broken, head], tmp_path / "out", fragment=FRAGMENT, grid=GRID)
+    [line] = [record.getMessage() for record in caplog.records]
+    assert "broken.nii.gz: " in line
+    assert str(caught.value) == f"1 of 2 volumes failed; the first: {line}"
+    assert [file.name for file in (tmp_path / "out").iterdir()] == ["head.labels.nii.gz"]
+    numpy.testing.assert_array_equal(samples_of(tmp_path / "out" / "head.labels.nii.gz"), samples_of(head) > 300)
+
+
 def test_segmenting_says_what_is_missing(head, tmp_path):
     with pytest.raises(ss.ConfigError, match="none.onnx: No such file"):
         ss.segment_volume(head, tmp_path / "none.onnx", tmp_path / "out")
