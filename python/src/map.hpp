@@ -100,6 +100,7 @@ class Calls final : public Network, public std::enable_shared_from_this<Calls> {
   /// An argument of `map`. None is a tolerance: without `mpp` a level's pixels are used unchanged.
   std::string setting_name(const std::string& key) const override {
     if (key == "mpp_tolerance") return {};
+    if (key == "input.level") return "level";
     return key == "input.mpp" ? "input={\"mpp\": ...}" : key + "=";
   }
   std::unique_ptr<NetworkSession> session(int gpu) const override;

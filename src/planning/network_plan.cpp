@@ -33,14 +33,14 @@ StitchEdge edge_of(StitchEdge asked, const NetworkOutput& output) {
 }
 
 NetworkPlan plan_network(const Network& network, Size level, const std::optional<double>& mpp,
-                         const StitchConfig& config, int tile_rows, bool devices) {
+                         const StitchConfig& config, int tile_rows, bool devices, int asked_level) {
   const NetworkTiles tiles = network.tiles();
   const NetworkOutput output = network.output();
   const bool image = output.kind != NetworkOutput::Kind::vector;
   NetworkPlan plan;
   const operators::TileGrid grid =
       operators::tile_grid(tiles, level, mpp, image ? output.scale : 1, edge_of(config.edge, output),
-                           output.kind == NetworkOutput::Kind::labels, operators::names_of(network));
+                           output.kind == NetworkOutput::Kind::labels, operators::names_of(network, asked_level));
   plan.factor = grid.factor;
   plan.stitch = grid.stitch;
   plan.on_devices = devices && plan.factor != 65536 && plan.factor <= operators::network_halo * 65536;

@@ -54,10 +54,10 @@ std::int64_t network_tiles_aside(const Network& network, std::size_t lanes);
 StitchEdge edge_of(StitchEdge asked, const NetworkOutput& output);
 
 /// \param mpp  micrometres a pixel of the level, where known. \param tile_rows  side of the tiles that the image is
-/// written in. \param devices  the level's rows come from GPUs. \throws Error where the slide can't be cut as the
-/// network wants it, or that takes more memory than it may.
+/// written in. \param devices  the level's rows come from GPUs. \param asked_level  `input.level`, for messages.
+/// \throws Error where the slide can't be cut as the network wants it, or that takes more memory than it may.
 NetworkPlan plan_network(const Network& network, Size level, const std::optional<double>& mpp,
-                         const StitchConfig& config, int tile_rows, bool devices = false);
+                         const StitchConfig& config, int tile_rows, bool devices = false, int asked_level = 0);
 
 /// Checks what a network says of itself. \throws ConfigError.
 void check_network(const Operator& op);

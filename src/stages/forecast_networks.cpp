@@ -23,7 +23,7 @@ void NetworksForecast::add(const SlideInfo& info, std::size_t level_index, Slide
     const Level& level = info.levels[level_index];
     operators::require_square_pixels(op->network()->tiles(), info, operators::names_of(*op->network()));
     const NetworkPlan plan = plan_network(*op->network(), {level.width, level.height}, mpp_of(info, level_index),
-                                          config_.stitch, options.tile, on_gpus_);
+                                          config_.stitch, options.tile, on_gpus_, config_.input.level);
     all.bytes += plan.bytes;
     const std::int64_t tiles = plan.stitch.tiles();
     const std::int64_t batch = op->network()->tiles().batch;

@@ -147,6 +147,27 @@ TEST_CASE("what needs one pixel size refuses others by name, and takes input.mpp
       doctest::Contains("and mpp needs one size for both directions; set slide_mpp, or ask for a level"), SlideError);
 }
 
+TEST_CASE("a line about pixels that are too coarse names the level that was asked for") {
+  const TemporaryFolder folder;
+  const std::string slide = unequal_slide(folder);
+  const auto network = std::make_shared<MadeUp>();
+  network->cut.mpp = 0.5;
+  Config config = config_of(folder, "coarse");
+  config.input.mpp = 0.5;
+  config.input.level = 1;
+  const RunResult result = run(config, {slide}, with(network));
+  CHECK_FALSE(result.slides.at(0).done);
+  const std::string named = " micrometres at input.level 1, and the 0.5 of the network is ";
+  CHECK_MESSAGE(result.slides[0].error.find(named) != std::string::npos, result.slides[0].error);
+  // The coarser pixels are the slide's own.
+  config = config_of(folder, "own");
+  config.input.mpp = 2.0;
+  const RunResult own = run(config, {slide}, with(network));
+  CHECK_MESSAGE(own.slides.at(0).error.find("pixels have 2 micrometres, and the 0.5 of the network is 75 % less") !=
+                    std::string::npos,
+                own.slides[0].error);
+}
+
 TEST_CASE("corners of features and of windows are the same, each axis by its own factor") {
   const TemporaryFolder folder;
   const std::string slide = unequal_slide(folder);

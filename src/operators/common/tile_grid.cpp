@@ -26,9 +26,10 @@ std::string advice_for_coarse(const NetworkTiles& tiles, double difference, cons
 
 }  // namespace
 
-TileNames names_of(const Network& network) {
+TileNames names_of(const Network& network, int level) {
   return {network.called(), network.setting_name("mpp"), network.setting_name("mpp_tolerance"),
-          network.setting_name("input.mpp")};
+          network.setting_name("input.mpp"),
+          level > 0 ? network.setting_name("input.level") + " " + std::to_string(level) : std::string()};
 }
 
 void check_fine_enough(const NetworkTiles& tiles, double mpp, const TileNames& names) {
@@ -36,9 +37,9 @@ void check_fine_enough(const NetworkTiles& tiles, double mpp, const TileNames& n
   if (factor >= 65536.0 - std::rint(65536.0 * tiles.mpp_tolerance)) return;
   const double difference = 1.0 - *tiles.mpp / mpp;
   std::ostringstream text;
-  text << "the slide's pixels have " << mpp << " micrometres, and the " << *tiles.mpp << " of " << names.network
-       << " is " << std::setprecision(3) << 100.0 * difference << " % less; "
-       << advice_for_coarse(tiles, difference, names);
+  text << "the slide's pixels have " << mpp << " micrometres" << (names.level.empty() ? "" : " at ") << names.level
+       << ", and the " << *tiles.mpp << " of " << names.network << " is " << std::setprecision(3) << 100.0 * difference
+       << " % less; " << advice_for_coarse(tiles, difference, names);
   throw Error(text.str());
 }
 

@@ -24,10 +24,11 @@ struct TileNames {
   std::string mpp = "model.mpp";
   std::string mpp_tolerance = "model.mpp_tolerance";  ///< empty: its user can't set it
   std::string slide_mpp = "input.mpp";
+  std::string level = {};  ///< the slide's level that was asked for: "input.level 1"; empty: the first
 };
 
-/// What the network's user calls them.
-TileNames names_of(const Network& network);
+/// What the network's user calls them. \param level  of the slide, that was asked for.
+TileNames names_of(const Network& network, int level = 0);
 
 /// \param mpp  micrometres a pixel of the level, where known. \param scale  as `plan_stitching` has it.
 /// \param nearest  as `plan_stitching` has it. \throws Error where the tiles' resolution can't be made of the level.

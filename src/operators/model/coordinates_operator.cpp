@@ -74,7 +74,9 @@ class CoordinatesOperator final : public Operator {
     const Level& level = info.levels[from];
     const std::optional<double> mpp = info.mpp ? std::optional(*info.mpp * level.downsample) : std::nullopt;
     const StitchEdge edge = config_.stitch.edge == StitchEdge::automatic ? StitchEdge::mirror : config_.stitch.edge;
-    const TileGrid grid = tile_grid(tiles_, {level.width, level.height}, mpp, 1, edge);
+    TileNames names;
+    if (asked > 0) names.level = "input.level " + std::to_string(asked);
+    const TileGrid grid = tile_grid(tiles_, {level.width, level.height}, mpp, 1, edge, false, names);
     std::optional<MaskTable> mask;
     if (tiles_.tissue_only) mask.emplace(*prepare_mask(context, config_));
     const Level& level0 = info.levels.front();

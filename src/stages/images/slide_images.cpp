@@ -150,7 +150,7 @@ NetworkPlan network_plan_of(const RunContext& context, const SlideRun& slide, co
   const int tile = product ? image_options(context.config.image, product->format, product->labels).tile : 1;
   operators::require_square_pixels(op.network()->tiles(), slide.slide->info(), operators::names_of(*op.network()));
   return plan_network(*op.network(), {level.width, level.height}, slide.result.mpp, context.config.stitch, tile,
-                      context.gpus != nullptr);
+                      context.gpus != nullptr, context.config.input.level);
 }
 
 SlideImages::SlideImages(RunContext& context, const SlideRun& slide, const ImageNames& names)
