@@ -27,8 +27,8 @@ class ShapeFinder : private Shapes {
  public:
   ShapeFinder(const OnnxSession& session, const Config& config, int open_batch)
       : file_(config.model.file), config_(config), model_(config.model), session_(session), open_batch_(open_batch) {
-    check_type(session.input(), "takes");
-    if (!onnx::is_whole(session.output().type)) check_type(session.output(), "gives");
+    check_type(session.input(), "takes", "float32 or float16");
+    if (!onnx::is_whole(session.output().type)) check_type(session.output(), "gives", onnx::given_types);
     find_tiles();
     find_output();
   }
@@ -38,9 +38,9 @@ class ShapeFinder : private Shapes {
  private:
   [[noreturn]] void fail(const std::string& what) const { throw ConfigError(of_file(file_, what)); }
 
-  void check_type(const OnnxTensor& tensor, const std::string& does) const {
+  void check_type(const OnnxTensor& tensor, const std::string& does, const std::string& expected) const {
     if (tensor.type == onnx::ElementType::float32 || tensor.type == onnx::ElementType::float16) return;
-    fail("it " + does + " " + tensor.text() + "; expected float32 or float16");
+    fail("it " + does + " " + tensor.text() + "; expected " + expected);
   }
 
   /// "model.tile is 96", and where the file beside the network says so, "model.tile is 96 in m.toml".

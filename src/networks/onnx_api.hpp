@@ -63,6 +63,9 @@ constexpr bool is_whole(ElementType type) noexcept {
          type == ElementType::boolean;
 }
 
+/// For messages: the types that networks may give.
+inline constexpr const char* given_types = "float32 or float16, or for labels int8 to int64, uint8, uint16 or bool";
+
 /// ONNXType.
 enum class ValueType : int { unknown = 0, tensor = 1 };
 

@@ -218,7 +218,7 @@ void VolumeNetworks::find_output() {
   const bool whole = networks::onnx::is_whole(output_type_);
   const std::string gives = "it gives " + OnnxTensor{"", output_type_, output_shape_}.text();
   if (!whole && !is_real(output_type_))
-    throw ConfigError(of_file(file, gives + "; expected float32 or float16, or whole numbers"));
+    throw ConfigError(of_file(file, gives + "; expected " + networks::onnx::given_types));
   std::vector<std::int64_t> shape = output_shape_;
   if (shape.size() == dimensions - 1) shape.insert(shape.begin() + 1, 1);
   const bool fits = shape.size() == dimensions && shape[0] == 1 && shape[1] >= 1 &&

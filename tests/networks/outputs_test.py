@@ -95,6 +95,12 @@ class Labels(Models):
         self.assertIn("model.ignore is 256; expected at most 255",
                       self.refused(self.slide, "-o", self.folder / "none", *words(model, "model.ignore=256")))
 
+    def test_types_that_are_no_labels_are_told_with_those_that_are(self):
+        for kind, name in ((TensorProto.UINT32, "uint32"), (TensorProto.UINT64, "uint64"), (TensorProto.DOUBLE, "float64")):
+            refused = self.refused(self.slide, "-o", self.folder / "none", *words(self.network(name, kind)))
+            self.assertIn(f" of {name}; expected float32 or float16, or for labels int8 to int64, uint8, uint16 or bool",
+                          refused)
+
     def test_softmax_over_one_channel_is_refused(self):
         nodes = [helper.make_node("ReduceMean", ["tiles"], ["result"], axes=[1], keepdims=1)]
         model = write(self.folder / "single.onnx", nodes, [("result", TensorProto.FLOAT, ["n", 1, 64, 64])])
