@@ -85,6 +85,7 @@ class Run {
 /// What a run made of its slides.
 struct Made {
   bool spectrum = false;
+  bool maps = false;  ///< of a slide's windows, or more
   SpectrumSums corpus;
   std::set<std::string> values;    ///< names of figures
   std::set<std::string> products;  ///< kinds of files: "stain image"
@@ -100,6 +101,7 @@ Made made_by(Run& run) {
     if (!slide.done) continue;
     const SlideResult result = run.result_of(slide);
     if (made.spectrum) made.corpus += result.sums;
+    made.maps |= !result.map_file.empty();
     for (const NamedValue& value : result.values) made.values.insert(value.name);
     for (const Artifact& artifact : result.artifacts) made.products.insert(product_of(artifact));
   }
@@ -109,6 +111,7 @@ Made made_by(Run& run) {
 std::vector<std::string> only_in(const Made& one, const Made& other) {
   std::vector<std::string> only;
   if (one.spectrum && !other.spectrum) only.emplace_back("spectrum");
+  if (one.maps && !other.maps) only.emplace_back("maps");
   std::ranges::set_difference(one.values, other.values, std::back_inserter(only));
   std::ranges::set_difference(one.products, other.products, std::back_inserter(only));
   return only;
@@ -301,6 +304,9 @@ Comparison compare_runs(const std::string& first_folder, const std::string& seco
     pair.values = value_differences(a_made, one, b_made, other);
     compare_artifacts(pair, shared_artifacts(one.artifacts, b_made), shared_artifacts(other.artifacts, a_made),
                       digests);
+    if (a_made.maps && b_made.maps && one.map_file.empty() != other.map_file.empty()) {
+      pair.artifacts.push_back(std::string("map: only in the ") + (one.map_file.empty() ? "second" : "first"));
+    }
     if (!comparison.spectrum && pair.values.empty() && pair.files == 0 && pair.artifacts.empty()) {
       comparison.unmatched.push_back({a.path, "the runs made nothing of it that both have"});
       continue;

@@ -40,7 +40,7 @@ struct Comparison {
   std::vector<SlidePair> slides;      ///< in the order of the first
   std::vector<Unmatched> unmatched;
   bool spectrum = false;                ///< whether both analysed spectra
-  std::vector<std::string> only_first;  ///< what only the first run made: "spectrum", "tissue.share", "stain image"
+  std::vector<std::string> only_first;  ///< what only the first run made: "spectrum", "maps", "tissue.share"
   std::vector<std::string> only_second;
   std::optional<Difference> corpus;  ///< of all slides of each; nothing when one has no windows
   std::vector<StatisticDifference> corpus_statistics;

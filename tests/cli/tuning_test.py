@@ -408,6 +408,15 @@ class Compare(Case):
         self.assertEqual(found["slides"][0]["values"]["tissue.share"]["difference"], 0)
         self.assertEqual((found["slides"][0]["equal_files"], found["slides"][0]["files"]), (2, 2))
 
+    def test_maps_that_only_one_run_made_are_a_difference(self):
+        plain = self.results("plain", self.slide())
+        maps = self.results("maps", self.slide(), "--maps", "npy")
+        for pair, only in (((plain, maps), ([], ["maps"])), ((maps, plain), (["maps"], [])), ((maps, maps), ([], []))):
+            result = run("compare", *pair, "--json", "--tolerance", 0)
+            found = json.loads(result.stdout)
+            self.assertEqual((found["only_first"], found["only_second"]), only)
+            self.assertEqual((result.returncode, found["within"]), (0, True) if pair == (maps, maps) else (1, False))
+
     def test_converted_slides(self):
         one = self.results("one", self.slide(), "--operators", "identity")
         two = self.results("two", self.slide(), "--operators", "identity", "--set", "image.quality=50")
