@@ -47,7 +47,7 @@ const std::vector<ShortCommand>& short_commands() {
         {"--model", "tissue", "model", "A network that finds tissue, an ONNX file"}},
        {},
        "Examples:\n"
-       "  pipeline tissue slides/ -o found              masks and outlines in found/images, areas in found/slides.csv\n"
+       "  pipeline tissue slides/ -o found              masks, and outlines with their areas, in found/images\n"
        "  pipeline tissue slides/ --source geojson      outlines from SLIDE.geojson beside each slide\n"
        "  pipeline tissue slides/ --model found.onnx    as a network finds it"},
       {"features",
