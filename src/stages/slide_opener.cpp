@@ -9,6 +9,7 @@
 
 #include <slidestream/error.hpp>
 
+#include "codec/tile_rule.hpp"
 #include "operators/tissue/preparation.hpp"
 #include "planning/network_plan.hpp"
 #include "planning/tile_ranges.hpp"
@@ -236,7 +237,10 @@ void SlideOpener::tell_of_share(const SlideRun& run, const std::optional<double>
   if (!share || !context_.on_warning) return;
   const std::string doubt = operators::doubt_of_share(
       *share, context_.tissue_network ? "tissue.probability or tissue.class" : "tissue.method or tissue.threshold");
-  if (!doubt.empty()) context_.on_warning(run.path + ": " + doubt);
+  if (doubt.empty()) return;
+  const bool by_colour = context_.config.tissue.source != TissueSource::geojson;
+  const bool grey = *share == 0.0 && by_colour && is_grey(run.slide->info().levels.front().colour);
+  context_.on_warning(run.path + ": " + doubt + (grey ? "; the slide is grey" : ""));
 }
 
 void SlideOpener::tell_of_tissue(const SlideRun& run, const SlideContext& about) const {

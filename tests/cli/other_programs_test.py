@@ -367,6 +367,19 @@ class Shares(Files):
                       "it is wrong", result.stderr)
         self.assertIn("empty.tif: no tissue was found", result.stderr)
         self.assertEqual([round(float(row["tissue.share"]), 1) for row in self.rows()], [1.0, 0.5, 0.0])
+        self.assertNotIn("grey", result.stderr)
+
+    def test_a_slide_whose_colours_are_missing_is_called_grey(self):
+        file = self.folder / "black.tif"
+        with tifffile.TiffWriter(file) as tif:
+            tif.write(numpy.ascontiguousarray(picture(800, 800)[..., 1]),
+                      **{**TILED, **HALF_MICROMETRE, "photometric": "minisblack"})
+        result = self.assertDone(run(file, "--out", self.out, "--operators", "tissue"))
+        self.assertIn("black.tif: no tissue was found; the slide is grey\n", result.stderr)
+        result = run(file, "--out", self.folder / "stained", "--operators", "stain")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn("stained pixels of tissue in the blocks that were looked at; stains need 1000; the slide is grey",
+                      result.stderr)
 
 
 class Lists(Files):

@@ -6,6 +6,7 @@
 #include <slidestream/error.hpp>
 #include <string>
 
+#include "codec/tile_rule.hpp"
 #include "operators/common/image_operator.hpp"
 #include "operators/stain/stained_blocks.hpp"
 #include "operators/tissue/ink.hpp"
@@ -33,8 +34,13 @@ StainBasis stains_of(const SlideContext& context, const Config& config) {
       if (ink.pixels[i] != 0) stained.pixels[i] = 0;
     }
   }
-  return fit_stains(stained_blocks(context.slide, context.mpp, stained, config.stain.mpp, config.decode.on_bad_tile),
-                    white);
+  const auto blocks = stained_blocks(context.slide, context.mpp, stained, config.stain.mpp, config.decode.on_bad_tile);
+  try {
+    return fit_stains(blocks, white);
+  } catch (const Error& error) {
+    if (!is_grey(context.slide.info().levels.front().colour)) throw;
+    throw Error(std::string(error.what()) + "; the slide is grey");
+  }
 }
 
 std::shared_ptr<const Slide> open_reference(const Config& config) {
