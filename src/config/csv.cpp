@@ -114,17 +114,15 @@ std::optional<std::size_t> find_column(const std::vector<std::string>& header, s
   return static_cast<std::size_t>(found - header.begin());
 }
 
-std::vector<std::string> columns_like(const std::vector<std::string>& header, std::size_t column,
-                                      const std::string& origin) {
-  std::vector<std::string> alike;
+void require_only(const std::vector<std::string>& header, std::size_t column, const std::string& origin) {
   for (std::size_t i = 0; i < header.size(); ++i) {
     if (i == column || column_name(header[i]) != column_name(header[column])) continue;
-    if (header[i] == header[column]) {
-      throw ConfigError(origin + ": two columns are called '" + one_line(header[i]) + "'; expected one");
-    }
-    alike.push_back(header[i]);
+    const std::string& first = header[std::min(i, column)];
+    const std::string& second = header[std::max(i, column)];
+    throw ConfigError(origin + ": two columns are called '" + one_line(first) +
+                      (first == second ? "'" : "' and '" + one_line(second) + "', which are one name") +
+                      "; expected one");
   }
-  return alike;
 }
 
 std::string_view without_bom(std::string_view text) {

@@ -27,10 +27,9 @@ std::string column_name(std::string_view cell);
 /// written exactly so goes first. Nothing: it has none.
 std::optional<std::size_t> find_column(const std::vector<std::string>& header, std::string_view name);
 
-/// The other columns whose names differ from this column's in case or spaces alone. `origin` is what errors call the
-/// text. \throws ConfigError where another column has exactly its name.
-std::vector<std::string> columns_like(const std::vector<std::string>& header, std::size_t column,
-                                      const std::string& origin);
+/// `origin` is what errors call the text. \throws ConfigError where another column has this column's name, whatever the
+/// case of its letters and the spaces around it.
+void require_only(const std::vector<std::string>& header, std::size_t column, const std::string& origin);
 
 /// A field of such a record: in quotes when it needs them.
 std::string csv_field(std::string_view text);

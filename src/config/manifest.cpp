@@ -31,17 +31,6 @@ double mpp_of(std::string_view text, const std::string& place) {
   return mpp;
 }
 
-/// A line for each column that may have been meant, too: its slides or sizes would be lost without a word.
-/// \throws ConfigError where two have the same name
-void check_only(const std::vector<std::string>& header, std::optional<std::size_t> column, const std::string& origin,
-                std::vector<std::string>& warnings) {
-  if (!column) return;
-  for (const std::string& other : columns_like(header, *column, origin)) {
-    warnings.push_back(origin + ": column '" + one_line(other) + "' is passed over, for another is called '" +
-                       one_line(header[*column]) + "'");
-  }
-}
-
 /// One line for the first column that may have been meant to be the column `known`, which isn't there.
 void warn_of_slips(const std::vector<std::string>& header, const std::string& origin, std::string_view known,
                    std::vector<std::string>& warnings) {
@@ -116,8 +105,9 @@ std::vector<ManifestLine> csv_entries(std::string_view text, const std::string& 
   }
   const auto mpp = has_header ? find_column(header, "mpp") : std::nullopt;
   if (has_header && !mpp) warn_of_slips(header, origin, "mpp", warnings);
-  check_only(header, named, origin, warnings);
-  check_only(header, mpp, origin, warnings);
+  for (const auto& known : {named, mpp}) {
+    if (known) require_only(header, *known, origin);
+  }
   std::vector<ManifestLine> entries;
   for (std::size_t i = has_header ? 1 : 0; i < records.size(); ++i) {
     CsvRecord& record = records[i];

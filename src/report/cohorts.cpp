@@ -25,7 +25,7 @@ Cohorts::Cohorts(const std::string& manifest, const std::string& column) {
   }
   const auto slides = slide_column(header);
   for (const auto& column : {wanted, slides}) {
-    if (column) columns_like(header, *column, manifest);
+    if (column) require_only(header, *column, manifest);
   }
   const std::size_t path_at = slides.value_or(0);
   const std::size_t cohort_at = *wanted;
