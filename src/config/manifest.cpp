@@ -98,10 +98,11 @@ std::vector<ManifestLine> csv_entries(std::string_view text, const std::string& 
     if (found != fields.end()) column = static_cast<std::size_t>(found - fields.begin());
   }
   if (has_header && column < header.size() && column_name(header[column]) != slide_columns.front()) {
+    // A cell of an unknown name may be a slide's, or a patient's: it isn't repeated.
     warnings.push_back(
         origin + ": " +
-        (named ? "the slides are those of column '" : "no column is called path; the slides are those of '") +
-        one_line(header[column]) + "'");
+        (named ? "the slides are those of column '" + one_line(header[column]) + "'"
+               : "no column is called path; the slides are those of column " + std::to_string(column + 1)));
   }
   const auto mpp = has_header ? find_column(header, "mpp") : std::nullopt;
   if (has_header && !mpp) warn_of_slips(header, origin, "mpp", warnings);
