@@ -249,7 +249,7 @@ int verify(const VerifyOptions& options) {
   if (known > 0) {
     spdlog::info("{} {} verified before an interruption", count_of(known, "file"), known == 1 ? "was" : "were");
   }
-  if (const std::uint64_t left = reader.unfinished(); left > 0) {
+  if (const std::uint64_t left = reader.unfinished_of_shard(); left > 0) {
     spdlog::warn("{} done: nothing of {} was verified", count_of(left, "slide") + (left == 1 ? " isn't" : " aren't"),
                  left == 1 ? "it" : "them");
   }

@@ -21,6 +21,13 @@ std::uint64_t RunReader::unfinished() {
   return select.step() ? static_cast<std::uint64_t>(select.integer(0)) : 0;
 }
 
+std::uint64_t RunReader::unfinished_of_shard() {
+  Statement select(*database_,
+                   "SELECT count(*) FROM slides WHERE position IS NOT NULL AND mine AND state NOT IN ('done', "
+                   "'failed')");
+  return select.step() ? static_cast<std::uint64_t>(select.integer(0)) : 0;
+}
+
 void RunReader::for_each(const std::function<void(const LedgerSlide&)>& visit) {
   Statement select(*database_, "SELECT " + row_columns +
                                    ", canonical, id FROM slides WHERE position IS NOT NULL AND state IN ('done', "

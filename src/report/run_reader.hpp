@@ -31,6 +31,8 @@ class RunReader {
   const Config& config() const noexcept { return config_; }
   /// Slides of the manifest that are neither done nor failed, whoever's they are.
   std::uint64_t unfinished();
+  /// Those of them that are this run's, and no other shard's.
+  std::uint64_t unfinished_of_shard();
   /// Visits the slides that are done or failed, in the order of the manifest; the same ones every time.
   void for_each(const std::function<void(const LedgerSlide&)>& visit);
   /// Fills in the values of a slide's map. False when the ledger hasn't what was written.

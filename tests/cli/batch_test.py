@@ -508,6 +508,19 @@ class Verify(BatchCase):
             self.assertOneLine(run(*command), 2, f"{other}/run.sqlite: is a link, which isn't followed")
         self.assertEqual((self.out / "run.sqlite").read_bytes(), before)
 
+    def test_slides_of_other_shards_are_not_missed(self):
+        part = self.folder / "part"
+        self.assertDone(run(self.folder / "slides", "--out", part, "--operators", "tissue", "--shard", "1/2",
+                            "--shard-by", "size"))
+        result = self.assertDone(run("verify", part))
+        self.assertEqual(result.stderr, "")
+        self.assertRegex(result.stdout, r"^(\d+) of \1 files of 1 slide is as written\n$")
+        database = sqlite3.connect(part / "run.sqlite")
+        with database:
+            database.execute("UPDATE slides SET state = 'pending' WHERE mine")
+        database.close()
+        self.assertIn("1 slide isn't done: nothing of it was verified", self.assertDone(run("verify", part)).stderr)
+
     def test_a_folder_without_a_run(self):
         (self.folder / "empty").mkdir()
         self.assertEqual(run("verify", self.folder / "empty").returncode, 2)
