@@ -279,8 +279,11 @@ int compare(const CompareOptions& options) {
 void add_compare_command(CLI::App& app, Action& action) {
   auto options = std::make_shared<CompareOptions>();
   CLI::App* command = app.add_subcommand("compare", "How the results of two runs differ, slide by slide and in all");
-  command->add_option("first", options->first, "Folder with results")->type_name("OUT1")->required();
-  command->add_option("second", options->second, "Folder with results")->type_name("OUT2")->required();
+  command->add_option("first", options->first, "Folder with results")->type_name("OUT1")->required()->check(not_empty);
+  command->add_option("second", options->second, "Folder with results")
+      ->type_name("OUT2")
+      ->required()
+      ->check(not_empty);
   command
       ->add_option(
           "--tolerance", options->tolerance,

@@ -70,7 +70,10 @@ int merge(const MergeArguments& options) {
 void add_merge_command(CLI::App& app, Action& action) {
   auto options = std::make_shared<MergeArguments>();
   CLI::App* command = app.add_subcommand("merge", "Join the results of several runs, such as shards");
-  command->add_option("folders", options->folders, "Folders with results")->type_name("DIR")->required();
+  command->add_option("folders", options->folders, "Folders with results")
+      ->type_name("DIR")
+      ->required()
+      ->check(not_empty);
   command->add_option("-o,--out", options->out, "Folder for the joined results")
       ->type_name("DIR")
       ->check(not_empty)

@@ -184,7 +184,8 @@ void add_status_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("status", "How far a run is, also while it runs and from another machine");
   command->add_option("folder", options->folder, "Folder with results, or the image that `pipeline convert` is writing")
       ->type_name("DIR|IMAGE")
-      ->required();
+      ->required()
+      ->check(not_empty);
   command->add_flag("--json", options->json, "As JSON");
   command->footer(
       "Examples:\n"
