@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <slidestream/error.hpp>
 #include <string>
 #include <vector>
 
@@ -257,8 +257,15 @@ std::string comparison_text(const Comparison& comparison, int width, const Style
   return text;
 }
 
+/// What is wrong with a tolerance; empty: nothing.
+std::string tolerance_fault(const std::string& text) {
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  const bool whole = !text.empty() && end == text.c_str() + text.size();
+  return whole && std::isfinite(number) && number >= 0 ? "" : "expected a number from 0, not '" + text + "'";
+}
+
 int compare(const CompareOptions& options) {
-  if (std::isnan(options.tolerance)) throw ConfigError("--tolerance is nan; expected a number from 0");
   const Comparison comparison = compare_runs(options.first, options.second);
   if (options.json) {
     std::cout << comparison_json(comparison, options).dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
@@ -291,7 +298,7 @@ void add_compare_command(CLI::App& app, Action& action) {
           "Wasserstein distance or figure of an operator, when a file that was made of it is another, when "
           "only one run made something, or when a slide couldn't be compared")
       ->type_name("DB")
-      ->check(CLI::Range(0.0, 1e300));
+      ->check(tolerance_fault);
   command->add_flag("--json", options->json, "As JSON, all slides");
   command->footer(
       "Slides are the same when their path is, else when their file's name is. L1 is the sum of the differences of "

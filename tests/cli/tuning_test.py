@@ -461,8 +461,9 @@ class Compare(Case):
         self.assertOneLine(run("compare", one, self.folder / "none"), 2, "No such file")
         (self.folder / "empty").mkdir()
         self.assertOneLine(run("compare", one, self.folder / "empty"), 2, "run.sqlite")
-        for tolerance in "-1", "nan", "x":
-            self.assertOneLine(run("compare", one, one, "--tolerance", tolerance), 2, "--tolerance")
+        for tolerance in "-1", "nan", "inf", "1x", "x":
+            self.assertOneLine(run("compare", one, one, "--tolerance", tolerance), 2,
+                               f"--tolerance: expected a number from 0, not '{tolerance}'")
 
 
 if __name__ == "__main__":
