@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <functional>
+#include <initializer_list>
 #include <slidestream/error.hpp>
 #include <string>
 #include <system_error>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "config/suggest.hpp"
+#include "ledger/artifact_files.hpp"
 
 namespace slidestream::cli {
 
@@ -53,8 +55,11 @@ void leave_out_results(const Config& config, ExpandedInputs& inputs) {
   const auto is_result = [&out](const std::string& slide) {
     const std::filesystem::path inside = std::filesystem::path(slide).lexically_relative(out);
     auto part = inside.begin();
-    if (part != inside.end() && part->string().starts_with("earlier-")) ++part;
-    return part != inside.end() && (*part == "maps" || *part == "images") && ++part != inside.end();
+    const auto is_any = [&](std::initializer_list<const char*> names) {
+      return part != inside.end() && std::ranges::find(names, part->string()) != names.end();
+    };
+    if (part != inside.end() && part->string().starts_with("earlier-") && !is_any({earlier_of_failed})) ++part;
+    return is_any({"maps", "images", earlier_of_failed}) && ++part != inside.end();
   };
   const std::size_t left_out = leave_out(inputs, is_result);
   if (left_out > 0) {

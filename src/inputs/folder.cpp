@@ -148,7 +148,8 @@ class Walk {
   bool holds_results(const fs::path& folder) const {
     const std::string name = folder.filename().string();
     const bool is_below_first = above_.size() == first_depth_;
-    return (is_results_ && is_below_first && (name == "images" || name == "maps")) || holds_ledger(folder);
+    const bool is_of_run = name == "images" || name == "maps" || name == "earlier-failed";
+    return (is_results_ && is_below_first && is_of_run) || holds_ledger(folder);
   }
 
   void pass_over(const std::string& folder) {

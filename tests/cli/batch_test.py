@@ -254,8 +254,24 @@ class OwnResults(BatchCase):
             self.assertEqual([row["path"] for row in self.rows(slides)], [str(slides / "a.svs")])
         self.assertIn(f"{slides}/images: has results", result.stderr)
 
+    def test_files_of_failed_slides_are_none(self):
+        slides = self.folder_of("a.svs", "b.svs")
+        self.assertDone(run("convert", slides, "--out", slides))
+        with open(slides / "b.svs", "r+b") as file:
+            file.truncate(3000)
+        self.assertEqual(run("convert", slides, "--out", slides).returncode, 1)
+        failed = slides / "earlier-failed"
+        self.assertEqual(os.listdir(failed / "images"), ["b.identity.ome.tif"])
+        # To its own folder, and to another one.
+        for out in slides, self.out:
+            result = run("convert", slides, "--out", out)
+            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertEqual([row["path"] for row in self.rows(out)], [str(slides / "a.svs"), str(slides / "b.svs")])
+            self.assertIn(f"{failed}: has results of an earlier run; 1 file in it named like slides passed over",
+                          result.stderr)
+
     def test_slides_where_results_will_be_are_none_from_the_beginning(self):
-        slides = self.folder_of("a.svs", "b.svs", "images/c.svs", "maps/d.svs")
+        slides = self.folder_of("a.svs", "b.svs", "images/c.svs", "maps/d.svs", "earlier-failed/2/images/e.svs")
         self.assertDone(run("convert", slides / "b.svs", slides / "images/a.identity.ome.tif"))
         own = slides / "images/a.identity.ome.tif"
         before = own.read_bytes()
@@ -264,7 +280,7 @@ class OwnResults(BatchCase):
             self.assertEqual(result.returncode, 1, result.stderr)
             self.assertEqual([row["path"] for row in self.rows(slides)], [str(slides / "a.svs"), str(slides / "b.svs")])
             if first:
-                self.assertIn(f"{slides}: 3 files in its folders of results, maps and images, left out", result.stderr)
+                self.assertIn(f"{slides}: 4 files in its folders of results, maps and images, left out", result.stderr)
                 self.assertIn(f"{own}: is there already, and the folder had no ledger that lists it", result.stderr)
             self.assertEqual(own.read_bytes(), before)
 
