@@ -481,8 +481,9 @@ int run(const RunOptions& options) {
   const bool trace_among_results = lies_in(options.trace, config.output.dir);
   if (!options.trace.empty() && !trace_among_results) check_trace_file(options.trace);
   // Of an earlier run nothing may be left to do, and --fresh moves folders aside.
-  const bool is_first = !options.fresh && !exists(std::filesystem::path(config.output.dir) / ledger_name);
-  if (is_first) check_folders(config);
+  std::error_code code;
+  const bool has_ledger = std::filesystem::exists(std::filesystem::path(config.output.dir) / ledger_name, code);
+  if (!options.fresh && !has_ledger) check_folders(config);
   prepare_output(config);
   if (!options.metrics.empty()) AtomicFile::check(options.metrics);
   if (trace_among_results) check_trace_file(options.trace);
