@@ -558,14 +558,13 @@ class Failures(Case):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(self.rows()[0]["status"], "done")
 
-    def test_a_map_that_cannot_be_written_stops_the_run(self):
+    def test_a_map_that_cannot_be_written_ends_the_start(self):
         self.out.mkdir()
         (self.out / "maps").mkdir()
         (self.out / "maps/small.npy").mkdir()
         result = run(self.slide(), "--out", self.out, "--maps", "npy")
-        self.assertEqual(result.returncode, 3)
-        self.assertIn("maps/small.npy: Is a directory", result.stderr)
-        self.assertEqual(len(self.rows()), 1)
+        self.assertOneLine(result, 2, "maps/small.npy: Is a directory")
+        self.assertFalse((self.out / "run.sqlite").exists())
 
 
 class Signals(Case):
