@@ -19,6 +19,7 @@
 #include "ledger/map_files.hpp"
 #include "ledger/owner.hpp"
 #include "output/atomic_file.hpp"
+#include "output/folders.hpp"
 
 namespace slidestream::cli {
 
@@ -53,6 +54,7 @@ Archive::Archive(const Config& config, const ExpandedInputs& inputs, const RunOp
     }
   }
   ledger_ = std::make_unique<Ledger>(config, ledger_options);
+  if (config.output.maps != MapFormat::none) make_folder(fs::path(config.output.dir) / "maps");
   for (const char* folder : {"", "maps", "images", "features", "coords"}) {
     remove_leftovers(fs::path(config.output.dir) / folder);
   }

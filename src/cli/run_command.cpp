@@ -25,6 +25,7 @@
 #include "cli/archive.hpp"
 #include "cli/command.hpp"
 #include "cli/dry_run.hpp"
+#include "cli/failure_limit.hpp"
 #include "cli/image_file.hpp"
 #include "cli/logging.hpp"
 #include "cli/own_files.hpp"
@@ -40,6 +41,7 @@
 #include "ledger/fingerprint.hpp"
 #include "ledger/map_files.hpp"
 #include "ledger/schema.hpp"
+#include "ledger/shard.hpp"
 #include "output/atomic_file.hpp"
 #include "output/folders.hpp"
 #include "sink/partial_file.hpp"
@@ -405,10 +407,6 @@ int run_to_file(const Config& config, const std::string& slide, const RunOptions
   return done ? exit_done : exit_some_failed;
 }
 
-}  // namespace
-
-namespace {
-
 /// Wakes devices while inputs are looked at; where no thread can be had for that, when the run begins.
 std::future<void> wake(const Config& config) {
   const auto work = [&config] { wake_up(config); };
@@ -447,6 +445,8 @@ int run(const RunOptions& options) {
                           ? "no slide: name slides, folders or lists, or set input.slides (see pipeline --help)"
                           : "no slide: the argument slides names none, and input.slides isn't set");
   }
+  FailureLimit::parse(options.max_failures);
+  if (!options.shard.empty()) parse_shard(options.shard);
   const bool wakes = !options.dry_run && options.work == nullptr;
   std::future<void> waking = wakes ? wake(config) : std::future<void>();
   std::optional<SignalScope> signals;
@@ -484,8 +484,13 @@ int run(const RunOptions& options) {
   std::error_code code;
   const bool has_ledger = std::filesystem::exists(std::filesystem::path(config.output.dir) / ledger_name, code);
   if (!options.fresh && !has_ledger) check_folders(config);
-  prepare_output(config);
-  if (!options.metrics.empty()) AtomicFile::check(options.metrics);
+  const bool metrics_among_results = lies_in(options.metrics, config.output.dir);
+  if (!options.metrics.empty() && !metrics_among_results) AtomicFile::check(options.metrics);
+  // The folder of maps is made once the ledger is known to be a run's.
+  Config without_maps = config;
+  without_maps.output.maps = MapFormat::none;
+  prepare_output(without_maps);
+  if (metrics_among_results) AtomicFile::check(options.metrics);
   if (trace_among_results) check_trace_file(options.trace);
   return run_slides(config, inputs, options, guard, waking);
 }

@@ -198,6 +198,23 @@ class Statuses(BatchCase):
         (only / "bad.svs").write_bytes(b"no slide")
         self.assertEqual(run(only, "--out", self.folder / "b", "--max-failures", 1).returncode, 1)
 
+    def test_what_is_refused_makes_no_folder(self):
+        slides = self.folder_of("a.svs")
+        nowhere = self.folder / "nowhere/x.prom"
+        for words, part in ((["--shard", "5/3"], "--shard is '5/3'"), (["--max-failures", 0], "--max-failures is '0'"),
+                            (["--metrics", nowhere], f"{nowhere}: No such file or directory")):
+            with self.subTest(part):
+                self.assertOneLine(run(slides, "--out", self.out, *words), 2, part)
+                self.assertFalse(self.out.exists())
+        # In the folder that is to be made.
+        self.assertDone(run(slides, "--out", self.out, "--metrics", self.out / "x.prom"))
+        self.assertTrue((self.out / "x.prom").is_file())
+        foreign = self.folder / "foreign"
+        foreign.mkdir()
+        (foreign / "run.sqlite").write_text("mine\n" * 1000)
+        self.assertEqual(run(slides, "--out", foreign, "--maps", "npy").returncode, 2)
+        self.assertEqual(os.listdir(foreign), ["run.sqlite"])
+
     def test_results_that_cannot_be_written(self):
         slides = self.folder_of("a.svs", "b.svs")
         self.assertDone(run("convert", slides / "a.svs", self.folder / "a.ome.tif"))
