@@ -247,7 +247,7 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
   Controls controls(embedded);
   RunControl& control = controls.control;
   Archive archive(config, inputs, options);
-  check_descriptors();
+  check_descriptors(config, archive.start().todo.size());
   controls.begin();
   tell_of_pixel_size(config.input);
   // One run over all slides but those that are to be alone, and a run for each of these.
@@ -336,7 +336,7 @@ int run_in_memory(const Config& config, const std::vector<std::string>& slides, 
 /// Runs one slide into one file, and writes nothing else. \throws ConfigError where another process writes the file
 int run_to_file(const Config& config, const std::string& slide, const RunOptions& options, std::future<void>& waking) {
   EmbeddedRun* const embedded = options.embedded;
-  check_descriptors();
+  check_descriptors(config, 1);
   Controls controls(embedded);
   controls.begin();
   RunControl& control = controls.control;

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <exception>
+#include <slidestream/config.hpp>
 #include <slidestream/error.hpp>
 #include <string>
 #include <string_view>
@@ -27,10 +30,26 @@ inline bool is_thread_shortage(const std::exception& error) {
   return std::string_view(error.what()).starts_with("pthread_create has failed");
 }
 
-/// \throws ConfigError where too few files can be opened for a slide, an image and the tables beside the ledger: a run
-/// would wait for others to be closed, and nothing closes them.
-inline void check_descriptors() {
-  constexpr std::size_t needed = 8;
+/// Files that are open at a time besides those of the start: a slide, an image and the tables beside the ledger. An
+/// image that is a folder has that one open and files of its levels, about 16 in all; two slides write theirs at a
+/// time, the end of one and the beginning of the next.
+inline std::size_t needed_descriptors(const Config& config, std::size_t slides) {
+  constexpr std::size_t of_run = 8;
+  constexpr std::size_t of_folder = 16;
+  const ImageFormat format = config.image.format;
+  const bool are_folders =
+      format == ImageFormat::ome_zarr || format == ImageFormat::dzi || format == ImageFormat::dicom;
+  if (!are_folders) return of_run;
+  constexpr std::array makers = {"identity", "sobel", "gaussian", "stain", "model"};
+  const auto images = std::ranges::count_if(makers, [&](const char* name) { return config.operators.runs(name); });
+  return of_run + std::min<std::size_t>(slides, 2) * static_cast<std::size_t>(images) * of_folder;
+}
+
+/// \throws ConfigError where too few files can be opened: a run would wait for others to be closed, and nothing closes
+/// them.
+/// \param slides  that are to be done
+inline void check_descriptors(const Config& config, std::size_t slides) {
+  const std::size_t needed = needed_descriptors(config, slides);
   const std::size_t free = free_descriptors(needed);
   if (free >= needed) return;
   throw ConfigError("only " + std::to_string(free) + " more files can be opened, and a run needs " +

@@ -607,6 +607,20 @@ class Limits(ArchiveCase):
                         self.assertNotIn("progress.json", result.stderr)
                     self.assertEqual(run(*words, out).returncode, 0)
 
+    def test_images_that_are_folders_need_more_descriptors(self):
+        slides = self.tiny_slides(2)
+        command = [slides, "--operators", "spectrum,identity", "--set", "image.format=ome-zarr", "--out"]
+        for most in 16, 20, 32:
+            out = self.folder / str(most)
+            with self.subTest(most=most):
+                result = run(*command, out, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most)))
+                # UBSan opens a pipe to look at a type, and takes want of descriptors for a fault.
+                if "UndefinedBehaviorSanitizer" in result.stderr:
+                    continue
+                self.assertOneLine(result, 2, "a run needs 40; raise the limit of open files (ulimit -n)")
+                self.assertFalse((out / "images").exists())
+                self.assertEqual(run(*command, out).returncode, 0)
+
     def test_no_slide_fails_for_want_of_descriptors(self):
         slides = self.tiny_slides(3)
         told = 0
