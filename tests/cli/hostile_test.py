@@ -10,6 +10,7 @@ import re
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -194,6 +195,25 @@ class SmallLevels(HostileCase):
         result, peak = self.measure(*slides, *settings, "--out", self.out, "--quiet", address_space=8192 * MIB)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertLessEqual(peak, most + PROGRAM + 2 * THREAD)
+
+    def test_a_tile_without_compression_counts_as_it_is_read(self):
+        """One of 256 MiB, all of it a hole in the file."""
+        side, at = 16384, 4096
+        long, short = 4, 3
+        entries = [(256, long, side), (257, long, side), (258, short, 8), (259, short, 1), (262, short, 1), (277, short, 1),
+                   (322, long, side), (323, long, side), (324, long, at), (325, long, side * side)]
+        slide = self.folder / "uncompressed.tif"
+        slide.write_bytes(struct.pack("<2sHIH", b"II", 42, 8, len(entries)) +
+                          b"".join(struct.pack("<HHII", tag, kind, 1, value) for tag, kind, value in entries) + bytes(4))
+        os.truncate(slide, at + side * side)
+        settings = ["--operators", "tissue", "--set", "pipeline.memory_mib=64", "--set", "pipeline.threads=2"]
+        planned, _ = self.measure(slide, *settings, "--dry-run", address_space=8192 * MIB)
+        number, unit = re.search(r"^host +([\d.]+) (KiB|MiB|GiB) at most", planned.stdout, re.MULTILINE).groups()
+        result, peak = self.measure(slide, *settings, "--out", self.out, "--quiet", address_space=8192 * MIB)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn("level 0 tile 0 takes 256 MiB to decode, and decoding may take 16 MiB; raise pipeline.memory_mib",
+                      result.stderr)
+        self.assertLessEqual(peak, float(number) * UNITS[unit] + PROGRAM + 2 * THREAD)
 
 
 class Scan(Case):
