@@ -16,6 +16,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 exec </dev/null
 parts=(slow scripts threads units lint fuzzing changed)
 
+# On a disk, where there is time for it: see tests/support/quick_storage.py.
+export TMPDIR="${TMPDIR:-/tmp}"
+
 # shellcheck source=scripts/building.sh
 source scripts/building.sh
 # Sources by suffix, of what git knows.

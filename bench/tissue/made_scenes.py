@@ -13,6 +13,7 @@ from scipy import ndimage
 
 Image = numpy.ndarray
 WIDTH, HEIGHT, FINE = 1000, 750, 2
+PIXEL = 8.0  # micrometres: a slide has WIDTH * PIXEL x HEIGHT * PIXEL = 8,000 x 6,000
 GLASS = (242.0, 242.0, 244.0)
 # Optical densities of red, green and blue, of unit length (Ruifrok and Johnston, 2001).
 HEMATOXYLIN = numpy.array([0.650, 0.704, 0.286])
@@ -28,7 +29,7 @@ class Scene:
     def __init__(self, seed: int, glass: Tuple[float, float, float] = GLASS) -> None:
         self.random = numpy.random.default_rng(seed)
         shape = (HEIGHT * FINE, WIDTH * FINE)
-        self.y, self.x = numpy.mgrid[: shape[0], : shape[1]].astype(numpy.float32) * (8.0 / FINE) + 4.0 / FINE
+        self.y, self.x = numpy.mgrid[: shape[0], : shape[1]].astype(numpy.float32) * (PIXEL / FINE) + PIXEL / 2 / FINE
         self.density = numpy.zeros((*shape, 3), numpy.float32)
         self.glass = numpy.array(glass, numpy.float32)
         self.tissue = numpy.zeros(shape, bool)
@@ -37,7 +38,7 @@ class Scene:
 
     def noise(self, um: float) -> Image:
         """Smooth, of mean 0 and deviation 1, with grains of this size."""
-        coarse = max(1, int(um * FINE / 8 / 2))
+        coarse = max(1, int(um * FINE / PIXEL / 2))
         shape = [side // coarse + 8 for side in self.tissue.shape]
         made = ndimage.zoom(self.random.standard_normal(shape), coarse, order=1)[: self.tissue.shape[0], : self.tissue.shape[1]]
         return ((made - made.mean()) / made.std()).astype(numpy.float32)
@@ -156,8 +157,8 @@ def fatty(s: Scene) -> None:
     for _ in range(1400):
         x, y = s.random.uniform(2300, 6300), s.random.uniform(1500, 4700)
         radius = s.random.uniform(25, 48)
-        j = slice(max(0, int((y - 60) / 8 * FINE)), int((y + 60) / 8 * FINE))
-        i = slice(max(0, int((x - 60) / 8 * FINE)), int((x + 60) / 8 * FINE))
+        j = slice(max(0, int((y - 60) / PIXEL * FINE)), int((y + 60) / PIXEL * FINE))
+        i = slice(max(0, int((x - 60) / PIXEL * FINE)), int((x + 60) / PIXEL * FINE))
         cell = numpy.hypot(s.x[j, i] - x, s.y[j, i] - y) < radius
         s.density[j, i][cell & inside[j, i] & fat[j, i]] = 0.0
 
@@ -240,8 +241,8 @@ def dust(s: Scene) -> None:
     """Dust beside whatever was drawn."""
     for _ in range(260):
         x, y, r = s.random.uniform(0, 8000), s.random.uniform(0, 6000), s.random.uniform(5, 16)
-        j = slice(max(0, int((y - 20) / 8 * FINE)), int((y + 20) / 8 * FINE) + 1)
-        i = slice(max(0, int((x - 20) / 8 * FINE)), int((x + 20) / 8 * FINE) + 1)
+        j = slice(max(0, int((y - 20) / PIXEL * FINE)), int((y + 20) / PIXEL * FINE) + 1)
+        i = slice(max(0, int((x - 20) / PIXEL * FINE)), int((x + 20) / PIXEL * FINE) + 1)
         speck = (numpy.hypot(s.x[j, i] - x, s.y[j, i] - y) < r) & ~s.tissue[j, i]
         s.density[j, i][speck] = s.random.uniform(0.8, 1.4, 3)
 

@@ -30,6 +30,9 @@ from tagged_tiff import ASCII, LONG, RATIONAL, SHORT, UNDEFINED, Directory, writ
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "sink"))
 from big_tiff import BigTiff  # noqa: E402
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import quick_storage  # noqa: E402,F401
+
 DISTRIBUTION = "/usr/bin/python3"
 try:
     import numpy

@@ -10,11 +10,7 @@ import subprocess
 import time
 import unittest
 
-# In memory, where there is much room for that: every file of an image is synced.
-if os.path.isdir("/dev/shm") and shutil.disk_usage("/dev/shm").free > 4 << 30:
-    os.environ.setdefault("TMPDIR", "/dev/shm")
-
-from convert_test import ENVIRONMENT, PIPELINE, Case, info, run  # noqa: E402
+from convert_test import ENVIRONMENT, PIPELINE, Case, info, run
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 DATA = pathlib.Path(os.environ.get("SLIDESTREAM_TEST_DATA", SOURCE.parent / "shared")) / "data"
@@ -70,13 +66,13 @@ class Formats(Case):
 
     def test_a_kill(self):
         # One thread takes its time with few pixels.
-        slide = self.slide("kill", "1536x1536", "--distinct", 16, "--levels", 1)
+        slide = self.slide("kill", "1024x1024", "--distinct", 16, "--levels", 1)
         for options, suffix, entries in self.formats():
             command = ["convert", slide, "--out", self.out, "--threads", 1, *options]
             self.assertDone(run("convert", slide, "--out", self.folder / "whole", *options))
             whole = content(self.folder / "whole" / "images")
             shutil.rmtree(self.folder / "whole")
-            for wait in 0, 0.1:
+            for wait in 0, 0.02:
                 process = subprocess.Popen([PIPELINE, *map(str, command)], stdout=subprocess.DEVNULL,
                                            stderr=subprocess.DEVNULL, env=ENVIRONMENT)
                 end = time.monotonic() + 60
@@ -190,7 +186,8 @@ class Formats(Case):
     @unittest.skipUnless(shutil.which("openslide-show-properties"), "no openslide-show-properties (openslide-tools)")
     def test_nothing_that_a_slide_says_of_itself_gets_into_it(self):
         made_up = self.slide("secret-name")
-        for slide in [made_up, *sorted(DATA.glob("*.svs"))]:
+        real = sorted(DATA.glob("*.svs"))
+        for slide in [made_up, *(real if "SLIDESTREAM_TEST_WIDE" in os.environ else real[:1])]:
             shown = subprocess.run(["openslide-show-properties", slide], capture_output=True, text=True, check=True).stdout
             properties = re.findall(r"^([^:]+): '(.*)'$", shown, re.MULTILINE)
             secrets = {value for key, value in properties if len(value) > 4 and not key.startswith("openslide.level")

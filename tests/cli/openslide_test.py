@@ -11,6 +11,9 @@ import sys
 import tempfile
 import unittest
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import quick_storage  # noqa: E402,F401
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PYTHON = ROOT / "build" / "python" / "bin" / "python3"
 # Packages of PyPI have a Python of their own.

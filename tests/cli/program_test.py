@@ -13,11 +13,15 @@ import signal
 import stat
 import struct
 import subprocess
+import sys
 import tempfile
 import termios
 import threading
 import time
 import unittest
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import quick_storage  # noqa: E402,F401
 
 PIPELINE = os.environ["PIPELINE"]
 ENVIRONMENT = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "xterm"}

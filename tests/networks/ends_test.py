@@ -19,8 +19,15 @@ from big_tiff import BigTiff
 class Ends(Models):
     """Runs that are stopped, killed or too slow while a network is at work."""
 
-    # A row of tiles of the image is whole after eleven tiles of the network, some hundredths of a second each.
+    # A row of tiles of the image is whole after eight tiles of the network, some hundredths of a second each.
     SLOW = ("image.format=ome-tiff", "image.tile=64", "model.sessions=1")
+    WIDTH, HEIGHT = 508, 308  # 8 x 5 tiles
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.slide.unlink()
+        cls.must("synth", "--out", cls.slide, "--size", f"{cls.WIDTH}x{cls.HEIGHT}", "--levels", "1")
 
     def undisturbed(self):
         """The folder of a strict run that nothing stopped, which several tests compare with."""
@@ -73,7 +80,7 @@ class Ends(Models):
     def look(self, image):
         """As viewers do."""
         made = self.folder / "looked.png"
-        for command in (["openslide-write-png", image, "0", "0", "0", "700", "500", made], ["vips", "avg", image]):
+        for command in (["openslide-write-png", image, "0", "0", "0", self.WIDTH, self.HEIGHT, made], ["vips", "avg", image]):
             if shutil.which(command[0]) is None:
                 continue
             done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=60, check=False)
@@ -120,7 +127,8 @@ class Ends(Models):
 
     def test_an_image_is_watched_while_the_run_is_killed(self):
         tiles = self.pixels().astype(float)
-        means = sorted(tiles[y:y + 64, x:x + 64].mean() / 255 for y in range(0, 437, 64) for x in range(0, 637, 64))
+        means = sorted(tiles[y:y + 64, x:x + 64].mean() / 255 for y in range(0, self.HEIGHT - 63, 64)
+                       for x in range(0, self.WIDTH - 63, 64))
         # A third of the tiles are too light for the second network.
         scale = 0.5 / means[2 * len(means) // 3]
         for mode, model in (("strict", "slow"), ("lenient", "holes")):
@@ -159,7 +167,7 @@ class Ends(Models):
                 continue
             with open(absent, newline="", encoding="utf-8") as file:
                 rows = list(csv.DictReader(file))
-            self.assertTrue(10 < len(rows) < 60, rows)
+            self.assertTrue(5 < len(rows) < 27, rows)
             made = self.read(out / "images" / name)
             for row in rows:
                 x, y, width, height = (int(row[key]) for key in ("x", "y", "width", "height"))
@@ -167,10 +175,10 @@ class Ends(Models):
                 self.assertGreater(tiles[y:y + 64, x:x + 64].mean() / 255 * scale, 0.499)
                 self.assertIn("isn't a finite number", row["cause"])
                 # The moved last ones lie over others.
-                if x % 64 == 0 and y % 64 == 0 and x < 576 and y < 384:
+                if x % 64 == 0 and y % 64 == 0 and x + 128 <= self.WIDTH and y + 128 <= self.HEIGHT:
                     self.assertEqual(made[y:y + 64, x:x + 64].min(), 255)
             [failure] = self.table(out, "failures.csv")
-            self.assertIn(f"{len(rows)} of 88 tiles absent: ", failure["cause"])
+            self.assertIn(f"{len(rows)} of 40 tiles absent: ", failure["cause"])
 
     @staticmethod
     def read(image):
@@ -181,12 +189,16 @@ class Ends(Models):
 
     def test_a_slide_with_holes_is_made_again_and_the_table_of_them_goes(self):
         out = self.folder / "again"
-        command = settings_of("slow", *self.SLOW, "stitch.mode=lenient", "stitch.deadline_seconds=8")
         partial = out / "images" / "slide.model.partial.ome.tif"
-        # Until there is a tile of it beside the placeholder: then the network is at work.
-        process = self.in_the_middle(out, lambda: partial.exists() and len(set(self.whole(partial)[0][1])) > 1, self.slide,
-                                     *command)
-        time.sleep(8.5)
+        # On a busy machine a short time may have passed before the network is at work.
+        for seconds, patience in (2, 20), (8, 200):
+            command = settings_of("slow", *self.SLOW, "stitch.mode=lenient", f"stitch.deadline_seconds={seconds}")
+            # Until there is a tile of it beside the placeholder: then the network is at work.
+            process = self.in_the_middle(out, lambda: partial.exists() and len(set(self.whole(partial)[0][1])) > 1,
+                                         self.slide, *command, patience=patience)
+            if process is not None:
+                break
+        time.sleep(seconds + 0.5)
         process.send_signal(signal.SIGCONT)
         _, said = process.communicate(timeout=100)
         self.assertEqual(process.returncode, 1, said)

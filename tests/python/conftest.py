@@ -3,10 +3,23 @@
 import os
 import pathlib
 import subprocess
+import sys
+import tempfile
 
 import pytest
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import quick_storage  # noqa: E402,F401
+
 CODECS = ("jpeg420", "jpeg422", "rgb", "jpeg2000", "none")
+
+
+def pytest_configure(config):
+    """Files end with the session: by itself pytest keeps those of three, and they may lie in memory."""
+    if config.option.basetemp is None:
+        folder = tempfile.TemporaryDirectory()
+        config.add_cleanup(folder.cleanup)
+        config.option.basetemp = pathlib.Path(folder.name, "pytest")
 
 
 def synth(file, *options):

@@ -5,6 +5,7 @@ import shutil
 
 import numpy
 import pytest
+from conftest import synth
 from test_lifetimes import run_script
 
 import slidestream as ss
@@ -17,6 +18,13 @@ class Lines:
 
 NOTHING = [None, True, 1.5, -1, 0, "x", "", b"x", float("nan"), float("inf"), 1e308, 10**400, 2**63, "\0", "\udc80", "a\nb",
            [], (), (1,), (1, 2, 3), {}, {1: 2}, object(), numpy.array(3), numpy.array([1, 2]), Lines()]
+
+
+@pytest.fixture(scope="module")
+def slide(tmp_path_factory):
+    """A smaller one than elsewhere: that arguments are taken is all that matters."""
+    return synth(tmp_path_factory.mktemp("arguments") / "small.svs", "--size", "600x520", "--tile", "128", "--levels", "2",
+                 "--mpp", "0.5")
 
 
 def refused(call, value, *also):
@@ -65,7 +73,7 @@ def test_a_run_begins_or_is_refused(slide, tmp_path, monkeypatch, name):
 def test_a_map_begins_or_is_refused(slide, tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     call = lambda value: ss.map(**{"slides": slide, "function": lambda pixels: pixels, "tile": 512,  # noqa: E731
-                                   "out": "a.ome.tif", name: value})
+                                   "batch": 4, "out": "a.ome.tif", name: value})
     assert sum(refused(call, value) for value in NOTHING) > 15
 
 
@@ -162,6 +170,6 @@ def test_names_of_any_bytes(slide, tmp_path):
         assert [(os.fsencode(found.path), found.done) for found in result] == [(odd, True)]
         assert "\n" not in repr(result.slides[0])
     ss.map(odd, lambda pixels: pixels, tile=512, out=folder + b"/\xfe.ome.tif")
-    assert ss.Slide(folder + b"/\xfe.ome.tif").dimensions == (1100, 724)
+    assert ss.Slide(folder + b"/\xfe.ome.tif").dimensions == (600, 520)
     with pytest.raises(ss.SlideError, match=r"/none \\xff\?\.svs: can't be opened"):
         ss.Slide(folder + b"/none \xff\n.svs")

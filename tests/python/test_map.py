@@ -12,10 +12,17 @@ import warnings
 
 import numpy
 import pytest
+from conftest import synth
 from test_lifetimes import interrupt_when_told
 from test_run import program
 
 import slidestream as ss
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A slide of a few tiles of 128, for what is computed in float64."""
+    return synth(tmp_path_factory.mktemp("small") / "small.svs", "--size", "500x340", "--tile", "128", "--levels", "1")
 
 
 def pixels_of(file):
@@ -126,7 +133,7 @@ def test_numbers_of_sixteen_bits_and_classes(slide, tmp_path):
 
 @pytest.mark.parametrize(("scale", "shift", "activation"), [
     (1.0, 0.0, "softmax"), (10.0, 8.0, "softmax"), (4.0, -2.0, "sigmoid"), (10.0, 8.0, "none")])
-def test_classes_are_the_largest_of_the_blended_scores(slide, tmp_path, scale, shift, activation):
+def test_classes_are_the_largest_of_the_blended_scores(small, tmp_path, scale, shift, activation):
     """Labels against float64: they differ only where two classes are within 1/65,535 of the range."""
     chance = numpy.random.default_rng(3)
     mix = chance.normal(size=(3, 5))
@@ -138,11 +145,11 @@ def test_classes_are_the_largest_of_the_blended_scores(slide, tmp_path, scale, s
         return ((pixels / 255.0 - 0.5) @ mix * (1 + place) * scale + shift).astype(numpy.float32)
 
     values = {} if activation != "none" else {"range": (-60.0, 60.0)}
-    ss.map(slide, scores, tile=tile, overlap=overlap, batch=4, output="classes", activation=activation,
+    ss.map(small, scores, tile=tile, overlap=overlap, batch=4, output="classes", activation=activation,
            out=tmp_path / "labels.ome.tif", **values)
     image = ss.Slide(tmp_path / "labels.ome.tif")
     labels = image.read_region((0, 0), 0, image.dimensions)[..., 0]
-    pixels = pixels_of(slide)
+    pixels = pixels_of(small)
     height, width = pixels.shape[:2]
 
     def axis(length):
@@ -520,11 +527,11 @@ except KeyboardInterrupt:
 
 def test_numbers_of_another_range_than_the_usual_one_are_told(slide, tmp_path, caplog):
     with caplog.at_level("WARNING", logger="slidestream"):
-        ss.map(slide, lambda pixels: pixels.astype("float32") / 255, tile=512, out=tmp_path / "a.ome.tif")
+        ss.map(slide, lambda pixels: pixels.astype("float32") / 255, tile=512, batch=4, out=tmp_path / "a.ome.tif")
         assert "is white" not in caplog.text
-        ss.map(slide, lambda pixels: pixels.astype("float32"), tile=512, out=tmp_path / "b.ome.tif", range=(0, 255))
+        ss.map(slide, lambda pixels: pixels.astype("float32"), tile=512, batch=4, out=tmp_path / "b.ome.tif", range=(0, 255))
         assert "is white" not in caplog.text
-        result = ss.map(slide, lambda pixels: pixels.astype("float32"), tile=512, out=tmp_path / "c.ome.tif")
+        result = ss.map(slide, lambda pixels: pixels.astype("float32"), tile=512, batch=4, out=tmp_path / "c.ome.tif")
     assert caplog.text.count("without range= all from 1 on is white") == 1
     assert repr(result) == "MapResult(1 slide, 0 failed)" and result[0].done
 
@@ -557,7 +564,7 @@ def test_a_folder_wants_a_name_of_functions_that_have_none(slide, tmp_path):
 def test_a_name_that_is_no_folders_is_refused(slide, tmp_path):
     for name in ("a.png", "a.JPG", "a.npy", "a.svs"):
         with pytest.raises(ss.ConfigError, match="expected a folder, or a file that ends in"):
-            ss.map(slide, lambda pixels: pixels, tile=512, out=tmp_path / name)
+            ss.map(slide, lambda pixels: pixels, tile=512, batch=4, out=tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -627,22 +634,22 @@ def test_labels_that_do_not_fit_fail_the_slide(slide, tmp_path):
 
     for value in (256, -1):
         with pytest.raises(ss.SlideError, match=r"labels are 0 to 255 \(sample=\"uint16\": 0 to 65535\)"):
-            ss.map(slide, labels_of(value), tile=512, out=tmp_path / "a.ome.tif", labels=True)
-    ss.map(slide, labels_of(300), tile=512, out=tmp_path / "b.ome.tif", labels=True, sample="uint16",
+            ss.map(slide, labels_of(value), tile=512, batch=4, out=tmp_path / "a.ome.tif", labels=True)
+    ss.map(slide, labels_of(300), tile=512, batch=4, out=tmp_path / "b.ome.tif", labels=True, sample="uint16",
            image={"compression": "none"})
     for more, message in (({"output": "image"}, "leave one out"), ({"range": (0, 9)}, "labels have none"),
                           ({"activation": "sigmoid"}, "labels have none")):
         with pytest.raises(ss.ConfigError, match=message):
-            ss.map(slide, labels_of(1), tile=512, out=tmp_path / "c.ome.tif", labels=True, **more)
+            ss.map(slide, labels_of(1), tile=512, batch=4, out=tmp_path / "c.ome.tif", labels=True, **more)
     with pytest.raises(ss.SlideError, match="the function gave the label 255 there, which ignore= reserves for pixels"):
-        ss.map(slide, labels_of(255), tile=512, out=tmp_path / "d.ome.tif", labels=True)
-    ss.map(slide, labels_of(255), tile=512, out=tmp_path / "d.ome.tif", labels=True, ignore=254)
+        ss.map(slide, labels_of(255), tile=512, batch=4, out=tmp_path / "d.ome.tif", labels=True)
+    ss.map(slide, labels_of(255), tile=512, batch=4, out=tmp_path / "d.ome.tif", labels=True, ignore=254)
     for more, message in (({"labels": True, "ignore": 256}, "ignore is 256; expected 1 to 255"),
                           ({"output": "image", "ignore": 9}, "only classes and labels have it")):
         with pytest.raises(ss.ConfigError, match=message):
-            ss.map(slide, labels_of(1), tile=512, out=tmp_path / "c.ome.tif", **more)
+            ss.map(slide, labels_of(1), tile=512, batch=4, out=tmp_path / "c.ome.tif", **more)
     with pytest.raises(ss.ConfigError, match="one channel of whole numbers"):
-        ss.map(slide, lambda pixels: pixels[..., 0] / 2, tile=512, out=tmp_path / "c.ome.tif", labels=True)
+        ss.map(slide, lambda pixels: pixels[..., 0] / 2, tile=512, batch=4, out=tmp_path / "c.ome.tif", labels=True)
     tifffile = pytest.importorskip("tifffile")
     assert numpy.array_equal(tifffile.imread(tmp_path / "b.ome.tif"), numpy.where(pixels_of(slide).any(axis=2), 300, 0))
 
@@ -673,11 +680,12 @@ def test_a_slide_without_pixels_of_the_resolution_is_told_in_arguments(slide, tm
 
 @pytest.mark.parametrize("dtype", ["int16", "int32", "int64"])
 def test_whole_numbers_are_samples_as_they_are(slide, tmp_path, dtype):
-    ss.map(slide, lambda pixels: pixels.astype(dtype), tile=512, out=tmp_path / "a.ome.tif", image={"compression": "zstd"})
+    ss.map(slide, lambda pixels: pixels.astype(dtype), tile=512, batch=4, out=tmp_path / "a.ome.tif",
+           image={"compression": "zstd"})
     whole = ss.Slide(slide)
     assert numpy.array_equal(pixels_of(tmp_path / "a.ome.tif"), whole.read_region((0, 0), 0, whole.dimensions))
     with pytest.raises(ss.SlideError, match="samples are 0 to 255"):
-        ss.map(slide, lambda pixels: pixels.astype(dtype) - 1, tile=512, out=tmp_path / "b.ome.tif")
+        ss.map(slide, lambda pixels: pixels.astype(dtype) - 1, tile=512, batch=4, out=tmp_path / "b.ome.tif")
 
 
 def samples_of(file):
@@ -691,16 +699,17 @@ def test_uint8_and_uint16_are_samples_as_they_are_in_images_of_either(slide, tmp
     def spread(pixels):
         return (pixels.astype("uint32") * most // 255).astype(dtype)
 
-    ss.map(slide, spread, tile=512, out=tmp_path / "a.ome.tif", sample=sample, image={"compression": "none"})
+    ss.map(slide, spread, tile=512, batch=4, out=tmp_path / "a.ome.tif", sample=sample, image={"compression": "none"})
     made = samples_of(tmp_path / "a.ome.tif")
     assert made.dtype.name == sample and numpy.array_equal(made, spread(pixels_of(slide)))
 
 
 def test_uint16_that_does_not_fit_uint8_fails_the_slide_and_a_range_scales_it(slide, tmp_path):
     with pytest.raises(ss.SlideError, match="the function gave uint16 from 0 to 300; samples are 0 to 255 .sample=.uint16."):
-        ss.map(slide, lambda pixels: (pixels > 99).astype("uint16") * 300, tile=512, out=tmp_path / "a.ome.tif", sample="uint8")
+        ss.map(slide, lambda pixels: (pixels > 99).astype("uint16") * 300, tile=512, batch=4, out=tmp_path / "a.ome.tif",
+               sample="uint8")
     for dtype, sample, range_, factor in (("uint16", "uint8", (0, 65535), 257), ("uint8", "uint16", (0, 255), 1)):
-        ss.map(slide, lambda pixels: pixels.astype(dtype) * numpy.array(factor, dtype), tile=512, out=tmp_path / f"{dtype}.ome.tif",
-               sample=sample, range=range_, image={"compression": "none"})
+        ss.map(slide, lambda pixels: pixels.astype(dtype) * numpy.array(factor, dtype), tile=512, batch=4,
+               out=tmp_path / f"{dtype}.ome.tif", sample=sample, range=range_, image={"compression": "none"})
     assert numpy.array_equal(samples_of(tmp_path / "uint16.ome.tif"), pixels_of(slide))
     assert numpy.array_equal(samples_of(tmp_path / "uint8.ome.tif"), pixels_of(slide).astype("uint16") * 257)

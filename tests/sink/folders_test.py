@@ -78,7 +78,7 @@ class ZarrCase(Case):
                 return MadeFolder(self.folder, "ome-zarr", f".{version}.ome.zarr", *arguments, zarr_version=version, **options)
             for form in "rgb8", "grey8", "rgb16", "grey16", "float32", "any8:5":
                 for compression in compressions:
-                    yield made(700, 530, form, compression, tile=128, mpp=0.25)
+                    yield made(350, 265, form, compression, tile=64, mpp=0.25)
             for compression in compressions:
                 yield made(1, 1, "rgb8", compression)
                 yield made(100, 700, "rgb8", compression, tile=256)  # narrower than a chunk

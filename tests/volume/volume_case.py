@@ -22,6 +22,9 @@ except ImportError:
 
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import quick_storage  # noqa: E402,F401
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PIPELINE = os.environ["PIPELINE"]
 # Its Python has the package onnxruntime, which the program finds by itself: each time by a start of Python.
