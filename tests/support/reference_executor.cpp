@@ -7,6 +7,7 @@
 #include <slidestream/error.hpp>
 #include <utility>
 
+#include "codec/tile_rule.hpp"
 #include "operators/stain/macenko.hpp"
 #include "operators/stain/stained_blocks.hpp"
 #include "operators/tissue/preparation.hpp"
@@ -110,6 +111,7 @@ ReferenceSlide reference_slide(const Config& config, const std::filesystem::path
   const SlideContext context = {*slide, level, path, slide->info().mean_mpp()};
   std::set<std::string> lacking;
   for (const std::string& name : names) {
+    std::string behind_cause;
     try {
       if (name == "spectrum" && std::min(geometry.width, geometry.height) < window) {
         throw Error("the level has " + std::to_string(geometry.width) + " x " + std::to_string(geometry.height) +
@@ -122,11 +124,12 @@ ReferenceSlide reference_slide(const Config& config, const std::filesystem::path
       const auto pixels_of_tissue =
           operators::stained_blocks(*slide, context.mpp, *mask, config.stain.mpp, config.decode.on_bad_tile);
       const operators::WhitePoint white = operators::measure_white(preparation.image().view(), *mask);
+      if (is_grey(slide->info().levels.front().colour)) behind_cause = "; the slide is grey";
       stains = operators::stain_map(operators::fit_stains(pixels_of_tissue, white), operators::published_stains(),
                                     config.stain.output);
     } catch (const Error& error) {
       if (lacking.empty()) {
-        fail("", error.what());
+        fail("", error.what() + behind_cause);
         made.lacking_stage = name;
       }
       lacking.insert(name);
