@@ -470,8 +470,8 @@ class Deaths(ArchiveCase):
 
     def test_a_slide_that_is_tried_alone_can_be_done(self):
         slides = sorted(self.tiny_slides(4).iterdir())
-        slow = self.slide("slow", "4096x4096", "--distinct", "16")
-        # So many windows take some seconds, in which it is found at work.
+        slow = self.slide("slow", "4096x2048", "--distinct", "16")
+        # So many windows take seconds, in which it is found at work.
         settings = ["--threads", 1, "--maps", "npy", "--set", "analysis.stride=16"]
         arguments = [slow, *slides, "--out", self.out, *settings]
         self.die_at(arguments, slow, alone=False)

@@ -33,8 +33,9 @@ def places(file):
 class Kills(Case):
     def setUp(self):
         super().setUp()
+        side = 8192 if "SLIDESTREAM_TEST_WIDE" in os.environ else 4096
         self.slide_file = pathlib.Path(os.environ["SLIDE"]) if "SLIDE" in os.environ else self.slide(
-            "kills", "8192x8192", "--distinct", 64, "--levels", 1)
+            "kills", f"{side}x{side}", "--distinct", 64, "--levels", 1)
         self.options = os.environ.get("SETTINGS", "").split()
 
     def test_what_is_left_can_be_read(self):
