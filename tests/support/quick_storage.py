@@ -28,7 +28,7 @@ def begin():
         with contextlib.suppress(FileNotFoundError):
             if time.time() - other.lstat().st_mtime > DAY:
                 shutil.rmtree(other, ignore_errors=True)
-    own().mkdir(mode=0o700, exist_ok=True)
+    own().mkdir(mode=0o755, exist_ok=True)
     os.environ["TMPDIR"] = str(own())
     tempfile.tempdir = None  # which it may know by now
 
