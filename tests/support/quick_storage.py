@@ -14,7 +14,7 @@ DAY = 24 * 60 * 60
 
 
 def own():
-    return MEMORY / f"slidestream-tests-{os.getpid()}"
+    return MEMORY / f"sst-{os.getpid()}"
 
 
 def remove(folder):
@@ -24,7 +24,7 @@ def remove(folder):
 
 def begin():
     # Of tests that were killed.
-    for other in MEMORY.glob("slidestream-tests-*"):
+    for other in MEMORY.glob("sst-*"):
         with contextlib.suppress(FileNotFoundError):
             if time.time() - other.lstat().st_mtime > DAY:
                 shutil.rmtree(other, ignore_errors=True)
