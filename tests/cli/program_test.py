@@ -872,7 +872,7 @@ class Terminal(Case):
         return status, received.decode()
 
     def test_one_live_line_that_fits_and_goes_away(self):
-        slide = self.slide("medium", "4096x4096", "--distinct", 16)
+        slide = self.slide("medium", "8192x4096", "--distinct", 16)
         # So many windows on one thread take some seconds.
         status, text = self.on_terminal(slide, self.folder / "missing.svs", "--out", self.out, *LONG, columns=70)
         self.assertEqual(status, 1)
@@ -886,7 +886,7 @@ class Terminal(Case):
         self.assertIn("missing.svs: ", text)
 
     def test_json_messages_have_no_live_line(self):
-        slide = self.slide("medium", "4096x4096", "--distinct", 16)
+        slide = self.slide("medium", "8192x4096", "--distinct", 16)
         status, text = self.on_terminal(slide, "--out", self.out, "--log-json")
         self.assertEqual(status, 0)
         self.assertNotIn("\r\x1b[K", text)
