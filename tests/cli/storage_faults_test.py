@@ -32,10 +32,10 @@ WIDE = "SLIDESTREAM_TEST_WIDE" in os.environ
 
 
 def some(count):
-    """Numbers from 1 to the count: all, or the first and the last ones and a third of the others."""
+    """Numbers from 1 to the count: all, or the first and the last ones and a fifth of the others."""
     first, last = list(range(1, min(4, count) + 1)), list(range(max(5, count - 3), count + 1))
     between = range(5, count - 3)
-    return first + (list(between) if WIDE else sorted(random.Random(count).sample(between, len(between) // 3))) + last
+    return first + (list(between) if WIDE else sorted(random.Random(count).sample(between, len(between) // 5))) + last
 
 
 def tell(text):
