@@ -94,11 +94,10 @@ ODD_NAMES = [b"M\xfcller", b"\xff\xfe", b"caf\xe9 \x80", b"\xe2\x82", b"\xc3\xbc
 
 @unittest.skipUnless(find_browser(), "no Chromium")
 class Page(Case):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.browser = Browser(find_browser()).__enter__()
-        cls.addClassCleanup(cls.browser.__exit__, None, None, None)
+    def setUp(self):
+        super().setUp()
+        self.browser = Browser(find_browser()).__enter__()
+        self.addCleanup(self.browser.__exit__, None, None, None)
 
     def wait(self, condition, seconds=20):
         until = time.monotonic() + seconds
