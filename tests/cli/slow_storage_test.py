@@ -106,7 +106,7 @@ class Slow(FaultCase):
     def test_a_run_that_makes_figures_alone(self):
         slides = self.tiny_slides(3)
         # Some fifty calls come after the first slide is done: seconds, as it is told once a second.
-        process = self.begin(self.out, slides, "--out", self.out, each=40)
+        process = self.begin(self.out, slides, "--out", self.out, each=100)
         file = self.out / "progress.json"
         told = self.told(process, file, lambda now: now["slides"]["done"] >= 1)
         self.assertEqual((told[-1]["images"], told[-1]["tiles_written"]), ([], 0))
