@@ -28,9 +28,8 @@ void warn_of_saturated(const Config& config, std::size_t slides, double most) {
   if (slides == 0) return;
   const Network* const network = config.model.network.get();
   spdlog::warn(
-      "{} gave scores that are too large or too small for a sigmoid on {}: at {:.3g} % of the pixels{} several classes "
-      "have "
-      "the largest value, and the lowest is the label; set {} to \"softmax\"",
+      "{} gave scores that a sigmoid makes equal on {}: at {:.3g} % of the pixels{} several classes have the largest "
+      "value, and the lowest is the label; set {} to \"softmax\"",
       network != nullptr ? network->called() : "the network",
       slides == 1 ? "a slide" : std::to_string(slides) + " slides", most * 100.0,
       slides == 1 ? "" : " at most (model.saturated in slides.csv)",

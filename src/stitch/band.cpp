@@ -92,34 +92,44 @@ bool look_at(MappedValues& seen, const float* values, std::int64_t count, const 
   return wrong == 0;
 }
 
-/// Counts pixels of which several classes become the largest sample or all become 0, so that the lowest is the label.
+/// Counts pixels of which a sigmoid makes several classes the largest sample, so that the lowest of them is the label.
 class Saturation {
  public:
   explicit Saturation(const NetworkOutput& output)
-      : is_asked_(output.kind == NetworkOutput::Kind::classes && output.activation == NetworkActivation::sigmoid) {}
+      : is_asked_(output.kind == NetworkOutput::Kind::classes && output.activation == NetworkActivation::sigmoid) {
+    largest_.fill(none);
+  }
 
-  void add(const float* probabilities, std::int64_t pixels) {
+  /// A class of some pixels. Scores that are equal themselves don't count.
+  void add(const float* probabilities, const float* scores, std::int64_t pixels) {
     if (!is_asked_) return;
+    constexpr float most = 65535.0F;
     for (std::int64_t i = 0; i < pixels; ++i) {
-      const float sample = probabilities[i] * 65535.0F;
-      largest_[i] = static_cast<std::uint8_t>(largest_[i] + (sample > 65534.5F ? 1 : 0));
-      above_zero_[i] = static_cast<std::uint8_t>(above_zero_[i] | (sample > 0.5F ? 1 : 0));
+      const auto sample = static_cast<std::int32_t>(mapped_value(probabilities[i], 0.0F, most, most));
+      if (sample > largest_[i]) {
+        largest_[i] = sample;
+        score_[i] = scores[i];
+        several_[i] = 0;
+      } else if (sample == largest_[i] && scores[i] != score_[i]) {
+        several_[i] = 1;
+      }
     }
   }
   /// Of the pixels since the last call.
   std::int64_t take(std::int64_t pixels) {
     if (!is_asked_) return 0;
-    std::int64_t count = 0;
-    for (std::int64_t i = 0; i < pixels; ++i) count += largest_[i] > 1 || above_zero_[i] == 0 ? 1 : 0;
-    largest_.fill(0);
-    above_zero_.fill(0);
+    const std::int64_t count = std::count(several_.begin(), several_.begin() + pixels, 1);
+    several_.fill(0);
+    largest_.fill(none);
     return count;
   }
 
  private:
+  static constexpr std::int32_t none = -1;
   bool is_asked_;
-  std::array<std::uint8_t, static_cast<std::size_t>(block_pixels)> largest_{};  ///< classes
-  std::array<std::uint8_t, static_cast<std::size_t>(block_pixels)> above_zero_{};
+  std::array<std::int32_t, static_cast<std::size_t>(block_pixels)> largest_;
+  std::array<float, static_cast<std::size_t>(block_pixels)> score_{};  ///< of the first class that has it
+  std::array<std::uint8_t, static_cast<std::size_t>(block_pixels)> several_{};
 };
 
 template <class Use>
@@ -139,7 +149,7 @@ MappedValues for_values(const float* values, std::int64_t pixels, const NetworkO
     for (int channel = 0; channel < output.channels; ++channel) {
       const float* const of_channel = activated.channel(channel);
       finite = look_at(seen, of_channel, count, output) && finite;
-      saturation.add(of_channel, count);
+      saturation.add(of_channel, values + channel * pixels + first, count);
       use(of_channel, first, count, channel);
     }
     seen.saturated += saturation.take(count);

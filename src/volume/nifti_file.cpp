@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "output/atomic_file.hpp"
+#include "volume/gzip_writer.hpp"
 
 namespace slidestream::volume {
 namespace {
@@ -25,8 +26,6 @@ constexpr std::size_t piece = std::size_t{1} << 18;
 constexpr std::uint64_t most_expansion = 1032;
 /// Of a compressed file, bytes behind the samples.
 constexpr std::size_t most_behind = std::size_t{16} << 20;
-constexpr int gzip_window = 15 + 16;
-constexpr int compression_level = 6;
 
 template <class Sample>
 void convert(std::span<const std::byte> bytes, const NiftiHeader& header, float* values) noexcept {
@@ -65,53 +64,6 @@ void convert(std::span<const std::byte> bytes, const NiftiHeader& header, float*
       return convert<double>(bytes, header, values);
   }
 }
-
-/// Compresses what is written to it.
-class GzipWriter {
- public:
-  explicit GzipWriter(AtomicFile& file) : file_(file), out_(piece) {
-    if (deflateInit2(&stream_, compression_level, Z_DEFLATED, gzip_window, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
-      throw std::bad_alloc();
-    }
-    // The head says whose file it is, and no time: equal samples are equal files.
-    head_.comment = reinterpret_cast<Bytef*>(comment_.data());
-    head_.os = unknown_system;
-    deflateSetHeader(&stream_, &head_);
-  }
-  ~GzipWriter() { deflateEnd(&stream_); }
-  GzipWriter(const GzipWriter&) = delete;
-  GzipWriter& operator=(const GzipWriter&) = delete;
-
-  void write(std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-      const std::size_t count = std::min(bytes.size(), std::size_t{1} << 30);
-      pass(bytes.first(count), Z_NO_FLUSH);
-      bytes = bytes.subspan(count);
-    }
-  }
-  void end() { pass({}, Z_FINISH); }
-
- private:
-  void pass(std::span<const std::byte> bytes, int flush) {
-    // zlib only reads what it is given.
-    stream_.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(bytes.data()));
-    stream_.avail_in = static_cast<uInt>(bytes.size());
-    do {
-      stream_.next_out = reinterpret_cast<Bytef*>(out_.data());
-      stream_.avail_out = static_cast<uInt>(out_.size());
-      deflate(&stream_, flush);
-      file_.write(std::span<const std::byte>(out_).first(out_.size() - stream_.avail_out));
-    } while (stream_.avail_out == 0);
-  }
-
-  AtomicFile& file_;
-  static constexpr int unknown_system = 255;
-
-  std::vector<std::byte> out_;
-  std::string comment_ = written_mark;
-  gz_header head_{};
-  z_stream stream_{};
-};
 
 }  // namespace
 
@@ -227,10 +179,8 @@ void NiftiFile::read_to_end() {
 void write_nifti(const std::filesystem::path& path, const NiftiHeader& like, ScalarType type, bool labels,
                  std::span<const std::byte> samples) {
   AtomicFile file(path);
-  GzipWriter writer(file);
-  writer.write(nifti_head(like, type, labels));
-  writer.write(samples);
-  writer.end();
+  // The comment says whose file it is.
+  write_gzip(file, written_mark, nifti_head(like, type, labels), samples);
   file.commit();
 }
 

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
+#include <future>
 #include <map>
 #include <new>
 #include <slidestream/error.hpp>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "config/keys.hpp"
@@ -57,6 +60,19 @@ OnnxSession::ChooseOutput chooser(const ModelConfig& model) {
     }
     throw Error("it has " + std::to_string(outputs.size()) + " outputs; set model.output_name to one of: " + list);
   };
+}
+
+/// Calls `work` for each of some GPUs, at the same time. \throws what it threw for the first that failed
+void on_each(std::size_t gpus, const std::function<void(std::size_t)>& work) {
+  std::vector<std::future<void>> others;
+  try {
+    for (std::size_t i = 1; i < gpus; ++i) others.push_back(std::async(std::launch::async, work, i));
+  } catch (const std::system_error& error) {
+    throw ConfigError(std::string("a thread can't be started: ") + error.code().message() +
+                      "; raise the system's limits");
+  }
+  work(0);
+  for (std::future<void>& other : others) other.get();
 }
 
 /// Memory that was taken while this lives, beyond what there was when it was made. Other threads are idle.
@@ -352,31 +368,35 @@ NetworkNeeds VolumeNetworks::measured(std::size_t network) {
   return needs;
 }
 
-/// Has each GPU compute with the first network, so that what the libraries take there once isn't counted later.
+/// Has each GPU compute with the first network, so that what the libraries take there once isn't counted later. It
+/// takes seconds, so GPUs do it at the same time.
 void VolumeNetworks::find_gpu_memory() {
-  try {
-    for (std::size_t i = 0; i < gpus_.size(); ++i) {
-      const int gpu = gpus_[i].gpu;
-      const auto memory_of = [&] {
-        return static_cast<std::uint64_t>(static_cast<double>(networks::free_memory(gpu)) *
-                                          config_.gpu.memory_fraction);
-      };
-      gpus_[i].memory = static_cast<std::size_t>(memory_of());
-      {
-        const auto session = open(0, i);
-        if (i == 0) find_shapes(*session);
-        const OnnxSession::Value given = run_zeros(0, *session);
-        if (i == 0) {
-          output_shape_ = session->shape_of(given);
-          find_output();
-        }
-      }
-      gpus_[i].memory = static_cast<std::size_t>(memory_of());
-      gpu_memory_.budgets.push_back(gpus_[i].memory);
+  const auto memory_of = [this](std::size_t place) {
+    const auto free = static_cast<double>(networks::free_memory(gpus_[place].gpu));
+    return static_cast<std::uint64_t>(free * config_.gpu.memory_fraction);
+  };
+  std::vector<std::shared_ptr<const OnnxSession>> sessions(gpus_.size());
+  const auto compute = [&](std::size_t place) {
+    OnnxSession::Value given = run_zeros(0, *sessions[place]);
+    if (place == 0) {
+      output_shape_ = sessions[place]->shape_of(given);
+      find_output();
     }
+    given = {};
+    sessions[place].reset();
+    gpus_[place].memory = static_cast<std::size_t>(memory_of(place));
+  };
+  try {
+    on_each(gpus_.size(), [&](std::size_t place) {
+      gpus_[place].memory = static_cast<std::size_t>(memory_of(place));
+      sessions[place] = open(0, place);
+    });
+    find_shapes(*sessions.front());
+    on_each(gpus_.size(), compute);
   } catch (const std::bad_alloc&) {
     throw ConfigError(of_file(files_.front(), "there is no memory for a fragment; lower volume.fragment"));
   }
+  for (const Place& gpu : gpus_) gpu_memory_.budgets.push_back(gpu.memory);
   // On the host the library's own values are part of what it takes.
   beside_gpu_ = bytes_on_the_way();
   if (!chooses_on_gpu()) beside_gpu_ += count_of(output_shape_) * networks::onnx::bytes_of(output_type_);

@@ -13,6 +13,7 @@
 #include <slidestream/slide.hpp>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "slide/test_images.hpp"
 #include "support/test_data.hpp"
@@ -25,11 +26,12 @@ namespace {
 std::uint8_t to_sample(double value) { return static_cast<std::uint8_t>(std::clamp(std::lround(value), 0L, 255L)); }
 
 /// A grey picture of what `value` says of a pixel.
-Picture grey_picture(int width, int height, const std::function<double(int x, int y)>& value) {
-  Picture picture{width, height, 1, {}};
-  picture.data.reserve(static_cast<std::size_t>(width * height));
+template <class Value>
+Picture grey_picture(int width, int height, const Value& value) {
+  Picture picture{width, height, 1, std::vector<std::uint8_t>(static_cast<std::size_t>(width * height))};
+  std::uint8_t* to = picture.data.data();
   for (int y = 0; y < height; ++y) {
-    for (int x = 0; x < width; ++x) picture.data.push_back(to_sample(value(x, y)));
+    for (int x = 0; x < width; ++x) *to++ = to_sample(value(x, y));
   }
   return picture;
 }
@@ -94,20 +96,21 @@ Picture coarse_jpeg(const Picture& picture) {
   return decode_jpeg_grey(encode_jpeg(picture, {.coding = JpegOptions::Coding::grey, .quality = 30}));
 }
 
-std::map<std::string, Picture> sound_levels(const Picture& picture, int by) {
-  const Picture means = reduced(picture, by);
-  const Picture nearest = decimated(picture, by, 0);
+/// By name, each made when it is asked for. `picture` must outlive them.
+std::vector<std::pair<std::string, std::function<Picture()>>> sound_levels(const Picture& picture, int by) {
+  const auto means = [&picture, by] { return reduced(picture, by); };
+  const auto nearest = [&picture, by] { return decimated(picture, by, 0); };
   return {{"means", means},
           {"the nearest pixel", nearest},
-          {"the middle pixel", decimated(picture, by, by / 2)},
-          {"half a pixel away", displaced(means)},
-          {"the nearest pixel, half a pixel away", displaced(nearest)},
-          {"blurred", blurred(means)},
-          {"sharpened", sharpened(means)},
-          {"brighter", brighter(means, 6)},
-          {"darker", brighter(means, -6)},
-          {"JPEG of quality 30", coarse_jpeg(means)},
-          {"all at once", coarse_jpeg(brighter(sharpened(displaced(nearest)), 4))}};
+          {"the middle pixel", [&picture, by] { return decimated(picture, by, by / 2); }},
+          {"half a pixel away", [means] { return displaced(means()); }},
+          {"the nearest pixel, half a pixel away", [nearest] { return displaced(nearest()); }},
+          {"blurred", [means] { return blurred(means()); }},
+          {"sharpened", [means] { return sharpened(means()); }},
+          {"brighter", [means] { return brighter(means(), 6); }},
+          {"darker", [means] { return brighter(means(), -6); }},
+          {"JPEG of quality 30", [means] { return coarse_jpeg(means()); }},
+          {"all at once", [nearest] { return coarse_jpeg(brighter(sharpened(displaced(nearest())), 4)); }}};
 }
 
 /// White paper with lines of dark strokes, of an area's part `share`, over the picture in one of its corners.
@@ -233,7 +236,7 @@ void check_sound_levels(const Picture& picture, std::initializer_list<int> facto
     for (const auto& level : sound_levels(picture, by)) {
       if (number++ % each != 0) continue;
       INFO("by ", by, ", ", level.first);
-      check_sound_level(slide, level.second);
+      check_sound_level(slide, level.second());
     }
   }
 }

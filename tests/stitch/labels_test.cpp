@@ -126,7 +126,7 @@ TEST_CASE("pixels of which a sigmoid makes several classes equal are counted") {
   for (std::int64_t i = 0; i < pixels; ++i) {
     for (std::int64_t channel = 0; channel < 3; ++channel) {
       const bool large = i % 3 == 0 ? channel > 0 : i % 3 == 1 && channel == 2;
-      scores[static_cast<std::size_t>(channel * pixels + i)] = large ? 12.0F + static_cast<float>(channel) : -20.0F;
+      scores[static_cast<std::size_t>(channel * pixels + i)] = (large ? 12.0F : -20.0F) + static_cast<float>(channel);
     }
   }
   std::vector<std::uint16_t> samples(scores.size());
@@ -134,10 +134,16 @@ TEST_CASE("pixels of which a sigmoid makes several classes equal are counted") {
   CHECK(look_at_values(scores.data(), pixels, output).saturated == 2 * pixels / 3);
   CHECK(samples[1] == 65535);
   CHECK(samples[1] == samples[2]);
-  // Just below the largest sample: the pixels of which all are 0 remain.
-  for (float& score : scores) score = score > 0.0F ? 11.7F : score;
+  // Below the largest sample, of scores that differ little.
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (scores[i] > 0.0F) scores[i] = 8.0F + static_cast<float>(i / pixels) * 0.001F;
+  }
+  CHECK(map_values(samples.data(), scores.data(), pixels, output).saturated == 2 * pixels / 3);
+  CHECK(samples[1] == samples[2]);
+  // Scores that are equal are nothing that a sigmoid did: the pixels of which all are 0 remain.
+  for (float& score : scores) score = score > 0.0F ? 8.0F : score;
   CHECK(map_values(samples.data(), scores.data(), pixels, output).saturated == pixels / 3);
-  CHECK(samples[1] == 65534);
+  CHECK(samples[1] == samples[2]);
   // One that isn't 0 decides.
   for (std::int64_t i = 2; i < pixels; i += 3) scores[static_cast<std::size_t>(pixels + i)] = -11.0F;
   CHECK(map_values(samples.data(), scores.data(), pixels, output).saturated == 0);

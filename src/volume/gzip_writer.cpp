@@ -1,0 +1,110 @@
+#include "volume/gzip_writer.hpp"
+
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task_arena.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <new>
+#include <vector>
+
+namespace slidestream::volume {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+/// Bytes that one thread compresses at a time.
+constexpr std::size_t piece_bytes = std::size_t{1} << 20;
+/// Pieces in memory.
+constexpr std::size_t at_once = 32;
+/// How far back deflate looks.
+constexpr std::size_t window = std::size_t{1} << 15;
+constexpr int no_head = -15;
+constexpr int compression_level = 6;
+
+const Bytef* bytes_of(Bytes bytes) { return reinterpret_cast<const Bytef*>(bytes.data()); }
+
+struct Piece {
+  std::vector<std::byte> deflated;
+  uLong checksum = 0;
+};
+
+/// Ends at a whole byte, so that another piece may follow. \param before  bytes in front of these, for deflate to refer
+/// to
+Piece compress(Bytes bytes, Bytes before, bool is_last) {
+  Piece piece;
+  piece.checksum = ::crc32(::crc32(0, nullptr, 0), bytes_of(bytes), static_cast<uInt>(bytes.size()));
+  z_stream stream{};
+  if (deflateInit2(&stream, compression_level, Z_DEFLATED, no_head, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+    throw std::bad_alloc();
+  struct End {
+    z_stream* stream;
+    ~End() { deflateEnd(stream); }
+  } const end{&stream};
+  const Bytes dictionary = before.last(std::min(before.size(), window));
+  if (!dictionary.empty()) deflateSetDictionary(&stream, bytes_of(dictionary), static_cast<uInt>(dictionary.size()));
+  // A flush adds an empty block.
+  constexpr std::size_t flush_bytes = 16;
+  piece.deflated.resize(deflateBound(&stream, static_cast<uLong>(bytes.size())) + flush_bytes);
+  // zlib only reads what it is given.
+  stream.next_in = const_cast<Bytef*>(bytes_of(bytes));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(piece.deflated.data());
+  stream.avail_out = static_cast<uInt>(piece.deflated.size());
+  deflate(&stream, is_last ? Z_FINISH : Z_SYNC_FLUSH);
+  piece.deflated.resize(piece.deflated.size() - stream.avail_out);
+  return piece;
+}
+
+void put_little(std::span<std::byte> to, std::uint64_t number) {
+  for (std::byte& byte : to) {
+    byte = static_cast<std::byte>(number & 0xFF);
+    number >>= 8;
+  }
+}
+
+void write_member_head(AtomicFile& file, std::string_view comment) {
+  constexpr unsigned has_comment = 0x10;
+  constexpr unsigned unknown_system = 255;
+  constexpr std::array<unsigned, 10> head = {0x1F, 0x8B, Z_DEFLATED, has_comment, 0, 0, 0, 0, 0, unknown_system};
+  std::vector<std::byte> bytes;
+  for (const unsigned value : head) bytes.push_back(static_cast<std::byte>(value));
+  for (const char letter : comment) bytes.push_back(static_cast<std::byte>(letter));
+  bytes.push_back(std::byte{0});
+  file.write(bytes);
+}
+
+}  // namespace
+
+void write_gzip(AtomicFile& file, std::string_view comment, Bytes head, Bytes body) {
+  write_member_head(file, comment);
+  const Piece first = compress(head, {}, body.empty());
+  file.write(first.deflated);
+  uLong checksum = first.checksum;
+  std::vector<Piece> pieces;
+  const std::size_t count = (body.size() + piece_bytes - 1) / piece_bytes;
+  for (std::size_t begin = 0; begin < count; begin += at_once) {
+    pieces.resize(std::min(at_once, count - begin));
+    // What else waits isn't taken up meanwhile: it may take long.
+    tbb::this_task_arena::isolate([&] {
+      tbb::parallel_for(std::size_t{0}, pieces.size(), [&](std::size_t i) {
+        const std::size_t at = (begin + i) * piece_bytes;
+        const std::size_t size = std::min(piece_bytes, body.size() - at);
+        pieces[i] = compress(body.subspan(at, size), body.first(at), at + size == body.size());
+      });
+    });
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      const std::size_t size = std::min(piece_bytes, body.size() - (begin + i) * piece_bytes);
+      checksum = ::crc32_combine(checksum, pieces[i].checksum, static_cast<z_off_t>(size));
+      file.write(pieces[i].deflated);
+    }
+  }
+  std::array<std::byte, 8> end;
+  put_little(std::span(end).first(4), checksum);
+  put_little(std::span(end).last(4), head.size() + body.size());
+  file.write(end);
+}
+
+}  // namespace slidestream::volume
