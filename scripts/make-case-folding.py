@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Writes src/output/case_folding.hpp: `make-case-folding.py > src/output/case_folding.hpp`.
 
-The table is Unicode's full case folding (CaseFolding.txt, status C and F), as str.casefold has it. `--check FILE` tells
-whether FILE is what this Python would write; a Python with another version of Unicode has another table."""
+The table is Unicode's full case folding (CaseFolding.txt, status C and F) of a code point's canonical decomposition, and
+the decomposition of that: one form of names that file systems may take for the same. Hangul syllables aren't in it, as
+arithmetic decomposes them. `--check FILE` tells whether FILE is what this Python would write; a Python with another
+version of Unicode has another table."""
 
 import sys
 import unicodedata
@@ -14,7 +16,8 @@ HEAD = """#pragma once
 #include <string_view>
 
 /// \\file
-/// Unicode {version}'s full case folding (CaseFolding.txt, status C and F). scripts/make-case-folding.py writes it.
+/// Unicode {version}'s full case folding (CaseFolding.txt, status C and F) and canonical decomposition, but for Hangul
+/// syllables. scripts/make-case-folding.py writes it.
 
 namespace slidestream {{
 
@@ -37,8 +40,14 @@ struct FoldedLetter {{
 
 
 def folded():
-    points = (chr(point) for point in range(0x110000) if not 0xD800 <= point < 0xE000)
-    return {ord(point): point.casefold() for point in points if point.casefold() != point}
+    found = {}
+    for point in range(0x110000):
+        if 0xD800 <= point < 0xE000 or 0xAC00 <= point < 0xD7A4:
+            continue
+        apart = unicodedata.normalize("NFD", unicodedata.normalize("NFD", chr(point)).casefold())
+        if apart != chr(point):
+            found[point] = apart
+    return found
 
 
 def ranges(pairs):
@@ -52,7 +61,7 @@ def ranges(pairs):
 
 
 def escaped(text):
-    return "".join(c if c.isascii() else f"\\u{ord(c):04x}" for c in text)
+    return "".join(c if c.isascii() else f"\\u{ord(c):04x}" if ord(c) < 0x10000 else f"\\U{ord(c):08x}" for c in text)
 
 
 def array(kind, name, entries, per_line):
@@ -65,7 +74,7 @@ def text():
     single = [(point, ord(to)) for point, to in letters.items() if len(to) == 1]
     several = [f'{{0x{point:x}, "{escaped(to)}"}}' for point, to in letters.items() if len(to) > 1]
     return (HEAD.format(version=unicodedata.unidata_version) + array("FoldedRange", "folded_ranges", ranges(single), 4) + "\n"
-            + array("FoldedLetter", "folded_letters", several, 3) + "// clang-format on\n\n}  // namespace slidestream\n")
+            + array("FoldedLetter", "folded_letters", several, 4) + "// clang-format on\n\n}  // namespace slidestream\n")
 
 
 def main():

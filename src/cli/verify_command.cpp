@@ -61,6 +61,28 @@ struct Map {
   SlideResult slide;
 };
 
+/// What changes with each change of a file, or of one in a folder: the bytes, and when the last one was changed. Empty:
+/// it isn't there.
+std::string state_of(const fs::path& path) {
+  std::uint64_t bytes = 0;
+  std::pair<std::int64_t, std::int64_t> newest;
+  const auto look_at = [&](const fs::path& each) {
+    struct ::stat about {};
+    if (::lstat(each.c_str(), &about) != 0) return false;
+    if (!S_ISDIR(about.st_mode)) bytes += static_cast<std::uint64_t>(about.st_size);
+    newest = std::max(newest, std::pair<std::int64_t, std::int64_t>(about.st_ctim.tv_sec, about.st_ctim.tv_nsec));
+    return true;
+  };
+  if (!look_at(path)) return {};
+  std::error_code code;
+  for (fs::recursive_directory_iterator entry(path, code); !code && entry != fs::recursive_directory_iterator();
+       entry.increment(code)) {
+    if (!look_at(entry->path())) return {};
+  }
+  if (code && fs::is_directory(path)) return {};
+  return std::to_string(bytes) + " " + std::to_string(newest.first) + "." + std::to_string(newest.second);
+}
+
 /// What an interrupted verification has found in order. Each line is a size, a time, a digest and a file.
 class Record {
  public:
@@ -88,16 +110,16 @@ class Record {
   Record& operator=(const Record&) = delete;
 
   /// Whether the file was found in order, and is as it was then.
-  bool has(const fs::path& path, const Product& product) const {
+  bool has(const std::string& state, const Product& product) const {
     const auto found = known_.find(product.file);
-    return found != known_.end() && found->second == state_of(path, product);
+    return found != known_.end() && found->second == state + " " + to_hexadecimal(product.written.digest);
   }
 
-  /// Thread-safe.
-  void add(const fs::path& path, const Product& product) {
+  /// \param state  before it was read. Thread-safe.
+  void add(const std::string& state, const Product& product) {
     // A name with a line break would be two lines.
     if (product.file.find('\n') != std::string::npos) return;
-    const std::string line = state_of(path, product) + " " + product.file + "\n";
+    const std::string line = state + " " + to_hexadecimal(product.written.digest) + " " + product.file + "\n";
     const std::lock_guard lock(mutex_);
     if (descriptor_ < 0) open();
     // What isn't written down is looked at again.
@@ -110,15 +132,6 @@ class Record {
   }
 
  private:
-  static std::string state_of(const fs::path& path, const Product& product) {
-    struct ::stat about {};
-    if (::stat(path.c_str(), &about) != 0) return {};
-    const auto bytes =
-        S_ISDIR(about.st_mode) ? path_bytes(path) : std::optional(static_cast<std::uint64_t>(about.st_size));
-    return std::to_string(bytes.value_or(0)) + " " + std::to_string(about.st_mtim.tv_sec) + "." +
-           std::to_string(about.st_mtim.tv_nsec) + " " + to_hexadecimal(product.written.digest);
-  }
-
   void open() {
     descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
     struct ::stat about {};
@@ -215,14 +228,15 @@ int verify(const VerifyOptions& options) {
     for (std::size_t i = next++; i < products.size() && !control.stop_requested(); i = next++) {
       const fs::path path = folder / products[i].file;
       ++looked;
+      const std::string state = state_of(path);
       std::string difference = link_at(path);
-      if (difference.empty() && record.has(path, products[i])) {
+      if (difference.empty() && record.has(state, products[i])) {
         ++known;
         continue;
       }
       if (difference.empty()) difference = difference_of(path, products[i]);
       if (difference.empty()) {
-        record.add(path, products[i]);
+        record.add(state, products[i]);
       } else {
         ++differing;
         spdlog::error("{}: {}", path.string(), difference);

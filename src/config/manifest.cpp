@@ -41,21 +41,7 @@ void warn_of_slips(const std::vector<std::string>& header, const std::string& or
                      did_you_mean(known));
 }
 
-}  // namespace
-
-std::vector<ManifestLine> list_entries(std::string_view text) {
-  text = without_bom(text);
-  std::vector<ManifestLine> entries;
-  for (std::size_t number = 1; !text.empty(); ++number) {
-    std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (!is_blank(line) && !line.starts_with('#')) entries.push_back({number, std::string(line)});
-  }
-  return entries;
-}
-
-char list_separator(std::string_view text) {
+char header_separator(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of("\r\n"), text.size()));
   const std::string_view first = text.substr(0, text.find_first_of("\r\n"));
   // A quote that ends in a later line says nothing of the header.
@@ -74,6 +60,31 @@ char list_separator(std::string_view text) {
   return ',';
 }
 
+}  // namespace
+
+std::vector<ManifestLine> list_entries(std::string_view text) {
+  text = without_bom(text);
+  std::vector<ManifestLine> entries;
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (!is_blank(line) && !line.starts_with('#')) entries.push_back({number, std::string(line)});
+  }
+  return entries;
+}
+
+std::vector<CsvRecord> list_records(std::string_view text, const std::string& origin) {
+  constexpr std::string_view key = "sep=";
+  text = without_bom(text);
+  const std::string_view first = text.substr(0, text.find_first_of("\r\n"));
+  if (first.size() != key.size() + 1 || column_name(first.substr(0, key.size())) != key) {
+    return parse_csv(text, origin, header_separator(text));
+  }
+  // An empty line in its place: lines keep their numbers.
+  return parse_csv(text.substr(first.size()), origin, first.back());
+}
+
 std::optional<std::size_t> slide_column(const std::vector<std::string>& header) {
   for (const std::string_view name : slide_columns) {
     if (const auto found = find_column(header, name)) return found;
@@ -84,7 +95,7 @@ std::optional<std::size_t> slide_column(const std::vector<std::string>& header) 
 std::vector<ManifestLine> csv_entries(std::string_view text, const std::string& origin,
                                       const std::function<bool(const std::string&)>& is_slide,
                                       std::vector<std::string>& warnings) {
-  std::vector<CsvRecord> records = parse_csv(text, origin, list_separator(without_bom(text)));
+  std::vector<CsvRecord> records = list_records(text, origin);
   if (records.empty()) return {};
   const auto& header = records.front().fields;
   const auto named = slide_column(header);

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "config/csv.hpp"
+
 namespace slidestream {
 
 /// One line of a manifest that names a slide.
@@ -19,8 +21,9 @@ struct ManifestLine {
 /// Of a text with a path a line: blank lines and comments (`#`) are left out.
 std::vector<ManifestLine> list_entries(std::string_view text);
 
-/// What separates columns, by the first line: a semicolon or tab where that makes a column that is known, else a comma.
-char list_separator(std::string_view text);
+/// Lines of a table. Columns are separated by what a first line "sep=;" says, as Excel has it; or by a semicolon or tab
+/// where that makes a column of the header that is known; else by a comma. \throws ConfigError as `parse_csv`
+std::vector<CsvRecord> list_records(std::string_view text, const std::string& origin);
 
 /// The column of a header that names slides: path, wsi, slide, filename or file, the first of these, as by
 /// `find_column`.

@@ -12,7 +12,20 @@ namespace slidestream {
 
 namespace {
 
+/// A syllable's letters, as the Unicode standard counts them (section 3.12). False: it is none.
+bool append_hangul(std::string& to, char32_t point) {
+  constexpr char32_t first = 0xAC00, leading = 0x1100, vowel = 0x1161, before_trailing = 0x11A7;
+  constexpr char32_t trailing = 28, of_leading = 21 * trailing, all = 19 * of_leading;
+  if (point < first || point - first >= all) return false;
+  const char32_t number = point - first;
+  append_utf8(to, leading + number / of_leading);
+  append_utf8(to, vowel + number % of_leading / trailing);
+  if (number % trailing != 0) append_utf8(to, before_trailing + number % trailing);
+  return true;
+}
+
 void append_folded(std::string& to, char32_t point) {
+  if (append_hangul(to, point)) return;
   const auto letter = std::ranges::lower_bound(folded_letters, point, {}, &FoldedLetter::point);
   if (letter != folded_letters.end() && letter->point == point) {
     to += letter->to;

@@ -14,8 +14,8 @@ std::string file_stem(const std::string& slide, std::size_t longest, bool portab
 /// the end), and names of its devices, such as CON, get one.
 std::string portable_name(std::string name);
 
-/// A name as it is compared with others, by Unicode's full case folding: capital letters become small ones, and a sharp
-/// s two. Bytes that aren't UTF-8 stay.
+/// A name as it is compared with others, by Unicode's full case folding and canonical decomposition: capital letters
+/// become small ones, a sharp s two, and letters with accents a letter and accents. Bytes that aren't UTF-8 stay.
 std::string folded_name(std::string_view name);
 
 }  // namespace slidestream

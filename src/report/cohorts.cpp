@@ -15,7 +15,7 @@ namespace slidestream::report {
 Cohorts::Cohorts(const std::string& manifest, const std::string& column) {
   namespace fs = std::filesystem;
   const std::string text = read_text_file(manifest);
-  const std::vector<CsvRecord> records = parse_csv(text, manifest, list_separator(without_bom(text)));
+  const std::vector<CsvRecord> records = list_records(text, manifest);
   if (records.empty())
     throw ConfigError(manifest + ": is empty; expected a header with the column " + one_line(column));
   const std::vector<std::string>& header = records.front().fields;

@@ -235,10 +235,12 @@ void SlideOpener::prepare_network(SlideRun& run, const Operator& op, const Slide
 
 void SlideOpener::tell_of_share(const SlideRun& run, const std::optional<double>& share) const {
   if (!share || !context_.on_warning) return;
-  const std::string doubt = operators::doubt_of_share(
-      *share, context_.tissue_network ? "tissue.probability or tissue.class" : "tissue.method or tissue.threshold");
-  if (doubt.empty()) return;
   const bool by_colour = context_.config.tissue.source != TissueSource::geojson;
+  const std::string keys = context_.tissue_network ? "tissue.probability or tissue.class"
+                           : by_colour             ? "tissue.method or tissue.threshold"
+                                                   : "";
+  const std::string doubt = operators::doubt_of_share(*share, keys);
+  if (doubt.empty()) return;
   const bool grey = *share == 0.0 && by_colour && is_grey(run.slide->info().levels.front().colour);
   context_.on_warning(run.path + ": " + doubt + (grey ? "; the slide is grey" : ""));
 }

@@ -472,23 +472,44 @@ class Verify(BatchCase):
                 moved.rename(file)
         self.assertDone(self.verify())
 
-    def test_an_interrupted_verification_goes_on(self):
-        # What it left: a file that was found in order. It isn't read again, so that what came over it isn't seen.
-        outlines = next(self.out.rglob("a.tissue.geojson"))
+    def record_of(self, path):
+        """What an interrupted verification left: a file or folder that was found in order, as it is now."""
+        name = str(path.relative_to(self.out))
         with open(self.out / "artifacts.csv", newline="", encoding="utf-8") as file:
-            rows = {row["file"]: row for row in csv.DictReader(file)}
-        name = str(outlines.relative_to(self.out))
-        about = outlines.stat()
-        content = outlines.read_bytes()
-        outlines.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-        os.utime(outlines, ns=(about.st_atime_ns, about.st_mtime_ns))
+            digest = next(row["digest"] for row in csv.DictReader(file) if row["file"] == name)
+        all_of_it = [each.lstat() for each in (path, *path.rglob("*"))] if path.is_dir() else [path.lstat()]
+        size = sum(about.st_size for about in all_of_it if not stat.S_ISDIR(about.st_mode))
+        changed = max(about.st_ctime_ns for about in all_of_it)
         record = self.out / "verify.partial.list"
-        record.write_text(f"{about.st_size} {about.st_mtime_ns // 10**9}.{about.st_mtime_ns % 10**9} {rows[name]['digest']} {name}\n")
+        record.write_text(f"{size} {changed // 10**9}.{changed % 10**9} {digest} {name}\n")
+        return record
+
+    @staticmethod
+    def damage(file):
+        about = file.stat()
+        content = file.read_bytes()
+        file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        os.utime(file, ns=(about.st_atime_ns, about.st_mtime_ns))
+
+    def test_an_interrupted_verification_goes_on(self):
+        # What is as it was then isn't read again, so that the damage isn't seen.
+        outlines = next(self.out.rglob("a.tissue.geojson"))
+        self.damage(outlines)
+        record = self.record_of(outlines)
         result = self.assertDone(self.verify())
         self.assertIn("1 file was verified before an interruption", result.stderr)
         self.assertFalse(record.exists())
         # From the beginning, it is.
         self.assertOneLine(self.verify(), 1, f"{outlines}: has the digest ")
+
+    def test_what_changed_since_an_interruption_is_read_again(self):
+        image = self.out / "images/b.identity.ome.zarr"
+        chunk = max((image / "0").rglob("0"), key=lambda path: path.stat().st_size)
+        for path, file in ((image, chunk), *((each, each) for each in self.out.rglob("a.tissue.geojson"))):
+            with self.subTest(path.name):
+                self.record_of(path)
+                self.damage(file)
+                self.assertIn(f"{path}: has the digest ", self.verify().stderr)
 
     def test_what_stands_in_the_way_of_its_record_stays(self):
         record = self.out / "verify.partial.list"

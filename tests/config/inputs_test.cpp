@@ -316,6 +316,11 @@ TEST_CASE("semicolons and tabs separate a CSV's columns where the header says so
           Paths{"a" + separator + "b.svs"});
     CHECK(taken("\"x,y\"" + separator + "WSI\n1" + separator + "a.svs\n") == Paths{"a.svs"});
   }
+  for (const std::string begin : {"sep=;\r\n", "\xEF\xBB\xBFSEP=;\n"}) {
+    CHECK(taken(begin + "path;mpp\r\na,b.svs;0,5\r\n") == Paths{"a,b.svs"});
+    // Without a header, too.
+    CHECK(taken(begin + "a.svs;x\nb.svs;y\n") == Paths{"a.svs", "b.svs"});
+  }
   // Paths may have them where no header does.
   CHECK(taken("a;b.svs\nc.svs\n") == Paths{"a;b.svs", "c.svs"});
   CHECK(taken("path\na;b.svs\n") == Paths{"a;b.svs"});

@@ -55,12 +55,14 @@ TEST_CASE("names are told apart also where capital letters aren't") {
   CHECK(names_of({"/a/Slide.svs", "/b/sLIDE.svs"})[1] == "sLIDE" + digits("/b/sLIDE.svs"));
   CHECK(names_of({"/a/\u00dcBER.svs", "/b/\u00fcber.svs"})[1] != "\u00fcber");
   CHECK(names_of({"/a/\u0416.svs", "/b/\u0436.svs"})[1] != "\u0436");
-  CHECK(folded_name("\u0178\u0386\u03a9\u0410\u04d0\u0139") == "\u00ff\u03ac\u03c9\u0430\u04d1\u013a");
+  CHECK(folded_name("\u0178\u0386\u03a9\u0410\u04d0\u0139") == folded_name("\u00ff\u03ac\u03c9\u0430\u04d1\u013a"));
+  CHECK(folded_name("\u03a9\u0410\u0110") == "\u03c9\u0430\u0111");
   CHECK(folded_name("\u00d7\u4e00 _.\xff") == "\u00d7\u4e00 _.\xff");
 }
 
-TEST_CASE("names are told apart by full case folding") {
-  // Roman numerals, a long s, a sharp s in both cases, ligatures, a letter beyond 16 bits, Cherokee.
+TEST_CASE("names are told apart by full case folding and canonical decomposition") {
+  // Roman numerals, a long s, a sharp s in both cases, ligatures, a letter beyond 16 bits, Cherokee; an acute accent, a
+  // ring, two accents, and syllables of two and three letters, each composed and not.
   for (const auto& both : std::vector<std::pair<std::string, std::string>>{{"\u2167", "\u2177"},
                                                                            {"\u017f", "s"},
                                                                            {"\u00df", "SS"},
@@ -69,7 +71,12 @@ TEST_CASE("names are told apart by full case folding") {
                                                                            {"\u212a", "k"},
                                                                            {"\u03c2", "\u03a3"},
                                                                            {"\U00010400", "\U00010428"},
-                                                                           {"\uab70", "\u13a0"}}) {
+                                                                           {"\uab70", "\u13a0"},
+                                                                           {"\u00c9", "e\u0301"},
+                                                                           {"\u212b", "a\u030a"},
+                                                                           {"\u01d7", "\u00fc\u0301"},
+                                                                           {"\uac00", "\u1100\u1161"},
+                                                                           {"\ud7a3", "\u1112\u1175\u11c2"}}) {
     const std::string& one = both.first;
     const std::string& other = both.second;
     CAPTURE(one);
@@ -77,7 +84,7 @@ TEST_CASE("names are told apart by full case folding") {
     CHECK(names_of({"/a/x" + one + ".svs", "/b/x" + other + ".svs"})[1] != "x" + other);
   }
   // A point between two that are folded.
-  CHECK(folded_name("\u0101\u2178\u0131") == "\u0101\u2178\u0131");
+  CHECK(folded_name("\u0111\u2178\u0131") == "\u0111\u2178\u0131");
 }
 
 TEST_CASE("names are those that Windows can have, and each is there once") {

@@ -210,6 +210,10 @@ Mask mask_from_geojson(std::string_view text, std::string_view name, Size size, 
 Mask read_geojson_mask(const std::filesystem::path& path, Size size, GridScale scale, Size level0,
                        std::size_t* ignored) {
   std::error_code failed;
+  const std::filesystem::file_status status = std::filesystem::status(path, failed);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    throw SlideError(path.string() + ": isn't a regular file");
+  }
   const std::uintmax_t bytes = std::filesystem::file_size(path, failed);
   if (failed) throw SlideError(path.string() + ": can't be read: " + failed.message());
   if (bytes > max_geojson_bytes)
