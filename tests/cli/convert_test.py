@@ -238,6 +238,21 @@ class OneFile(Case):
             contents.add(self.file.read_bytes())
         self.assertEqual(len(contents), 1)
 
+    def test_two_slides_that_a_pattern_names_stay(self):
+        for name in "a", "b":
+            self.assertDone(run("convert", self.slide(), self.folder / f"{name}.ome.tif"))
+        before = {file: (self.folder / file).read_bytes() for file in self.files()}
+        other = self.folder / "b.TIFF"
+        other.write_bytes(before["b.ome.tif"])
+        for first, second in (("a.ome.tif", "b.ome.tif"), ("b.ome.tif", "a.ome.tif")):
+            self.assertOneLine(run("convert", self.folder / first, self.folder / second), 2,
+                               f"{self.folder / second}: is there already, and may be a slide that a pattern named")
+        self.assertEqual({file: (self.folder / file).read_bytes() for file in before}, before)
+        # A name that no pattern has with the slide's, and one that isn't there yet.
+        self.assertDone(run("convert", self.folder / "a.ome.tif", other))
+        self.assertDone(run("convert", self.folder / "a.ome.tif", self.folder / "c.ome.tif"))
+        self.assertDone(run("convert", self.folder / "a.ome.tif", self.folder / "b.ome.tif", "--overwrite"))
+
     def test_what_was_there_is_replaced_by_a_whole_one_alone(self):
         self.file.write_bytes(b"before")
         bad = self.slide("bad", "1024x1024", "--defects", "corrupt=1")
