@@ -26,14 +26,12 @@ std::string sizes_text(const SaidPixelSize& said) {
   return y.empty() ? x : x + " x " + y;
 }
 
-}  // namespace
-
+/// \returns whether they can be a pixel's
 bool set_pixel_size(SlideInfo& info, const std::optional<double>& x, const std::optional<double>& y,
                     std::string_view place) {
   constexpr double rounding = 1e-6;
   constexpr double most_apart = 0.01;
-  constexpr double least_of_no_pixel = 100.0;
-  if (x && y && std::max(*x, *y) >= least_of_no_pixel * std::min(*x, *y)) {
+  if (are_far_apart({x, y})) {
     info.warnings.push_back(
         std::string(place) + " says " + sizes_text({x, y}) +
         " micrometres per pixel, as if a unit were missing: both are passed over; input.mpp sets the "
@@ -44,6 +42,20 @@ bool set_pixel_size(SlideInfo& info, const std::optional<double>& x, const std::
   info.said_mpp_y = are_apart(x, y, rounding) ? y : std::nullopt;
   info.mpp_y = are_apart(x, y, most_apart) ? y : std::nullopt;
   return true;
+}
+
+}  // namespace
+
+bool are_far_apart(const SaidPixelSize& said) {
+  constexpr double least_of_no_pixel = 100.0;
+  return said.x && said.y && std::max(*said.x, *said.y) >= least_of_no_pixel * std::min(*said.x, *said.y);
+}
+
+SaidPixelSize said_pixel_sizes(const SaidPixelSize& said, std::string_view what_x, std::string_view what_y,
+                               SlideInfo& info, double most) {
+  if (are_far_apart(said)) return said;
+  const std::optional<double> x = said_pixel_size(said.x, what_x, info, most);
+  return {x, said_pixel_size(said.y, what_y, info, most)};
 }
 
 void settle_pixel_size(SlideInfo& info, const SaidPixelSize& said, std::string_view place, const SaidPixelSize& other,

@@ -79,13 +79,22 @@ TEST_CASE("DICOM: a pixel size that no slide has is passed over, with a line") {
                        " micrometres, no size of a slide's pixel: it is passed over"};
   };
   // Micrometres in place of millimetres.
-  for (const char* spacing : {"0.25\\0.25", "0.00025\\0.25", "0.25\\0.00025"}) {
-    const SlideInfo info = info_of(spacing, "40");
+  const auto check_none = [&](const char* spacing, const char* power, const Lines& lines) {
+    const SlideInfo info = info_of(spacing, power);
     CHECK_FALSE(info.mpp);
     CHECK_FALSE(info.mpp_y);
-    CHECK(info.magnification.value_or(0) == 40.0);
-    CHECK(info.warnings == line("250"));
-  }
+    CHECK(info.warnings == lines);
+  };
+  const auto apart = [](const std::string& sizes) {
+    return Lines{"PixelSpacing (0028,0030) says " + sizes +
+                 " micrometres per pixel, as if a unit were missing: both are passed over; input.mpp sets the size"};
+  };
+  check_none("0.25\\0.25", "40", line("250"));
+  CHECK(info_of("0.25\\0.25", "40").magnification.value_or(0) == 40.0);
+  // Of one side, whether or not the other alone may be a pixel's.
+  check_none("0.00025\\0.25", "40", apart("250 x 0.25"));
+  check_none("0.25\\0.00025", "40", apart("0.25 x 250"));
+  check_none("0.25\\0.00025", "", apart("0.25 x 250"));
   CHECK(info_of("0.0201\\0.0201", "40").warnings == line("20.1"));
   CHECK(info_of("0.02\\0.02", "40").mpp.value_or(0) == doctest::Approx(20.0));
   CHECK(info_of("1e-7\\1e-7", "40").warnings == line("0.0001"));
@@ -95,11 +104,6 @@ TEST_CASE("DICOM: a pixel size that no slide has is passed over, with a line") {
   // Without an objective it may be a picture of the whole glass.
   CHECK(info_of("0.25\\0.25", "").mpp.value_or(0) == doctest::Approx(250.0));
   CHECK(info_of("2\\2", "").warnings == line("2000"));
-  // One side in micrometres, where both may be a pixel's.
-  const SlideInfo mixed = info_of("0.25\\0.00025", "");
-  CHECK_FALSE(mixed.mpp);
-  CHECK(mixed.warnings == Lines{"PixelSpacing (0028,0030) says 0.25 x 250 micrometres per pixel, as if a unit were "
-                                "missing: both are passed over; input.mpp sets the size"});
 }
 
 TEST_CASE("DICOM: the imaged volume says the pixel size where PixelSpacing doesn't, and may contradict it") {
@@ -132,6 +136,9 @@ TEST_CASE("DICOM: the imaged volume says the pixel size where PixelSpacing doesn
   check(info_of("", {}, 0.05F), 0.5, {}, of_one("down", "0.5"));
   // Nobody says it: no line, as of other slides.
   check(info_of("", {}, {}), 0.0, {}, {});
+  check(info_of("", 0.0375F, 50.0F), 0.0, {},
+        {"the imaged volume (0048,0001) says 0.25 x 500 micrometres per pixel, as if a unit were missing: both are "
+         "passed over; input.mpp sets the size"});
   constexpr float infinity = std::numeric_limits<float>::infinity();
   for (const float none : {0.0F, -1.0F, infinity, -infinity, std::numeric_limits<float>::quiet_NaN()}) {
     check(info_of("", none, none), 0.0, {}, {});

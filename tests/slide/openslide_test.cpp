@@ -263,7 +263,7 @@ TEST_CASE("OpenSlide: numbers that aren't are not known") {
   const Scene scene;
   for (const char* odd : {"", "0", "-1", "nan", "inf", "0.25 um", "1e999", "x"}) {
     CAPTURE(odd);
-    library().properties["openslide.mpp-x"] = odd;
+    library().properties["openslide.mpp-x"] = library().properties["openslide.mpp-y"] = odd;
     library().properties["openslide.objective-power"] = odd;
     library().properties["openslide.background-color"] = odd;
     const auto slide = scene.open();
@@ -274,12 +274,19 @@ TEST_CASE("OpenSlide: numbers that aren't are not known") {
 
 TEST_CASE("OpenSlide: sizes that aren't one pixel's are passed over, with a line") {
   const Scene scene;
-  library().properties["openslide.mpp-y"] = "250";
-  const auto slide = scene.open();
-  CHECK_FALSE(slide->info().mpp);
-  CHECK(slide->info().warnings ==
-        std::vector<std::string>{"OpenSlide says 0.25 x 250 micrometres per pixel, as if a unit were missing: both are "
-                                 "passed over; input.mpp sets the size"});
+  const auto check = [&](const char* x, const char* y, const std::vector<std::string>& lines) {
+    library().properties["openslide.mpp-x"] = x;
+    library().properties["openslide.mpp-y"] = y;
+    const auto slide = scene.open();
+    CHECK_FALSE(slide->info().mpp);
+    CHECK(slide->info().warnings == lines);
+  };
+  check("0.25", "250",
+        {"OpenSlide says 0.25 x 250 micrometres per pixel, as if a unit were missing: both are passed "
+         "over; input.mpp sets the size"});
+  const std::string no_size = " micrometres, no size of a slide's pixel: it is passed over";
+  check("20000", "20000", {"openslide.mpp-x is 20000" + no_size, "openslide.mpp-y is 20000" + no_size});
+  check("1e-4", "1e-4", {"openslide.mpp-x is 0.0001" + no_size, "openslide.mpp-y is 0.0001" + no_size});
 }
 
 TEST_CASE("OpenSlide: ICC profiles") {

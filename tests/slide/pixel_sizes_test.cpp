@@ -372,6 +372,18 @@ TEST_CASE_FIXTURE(Fixture, "sizes of which one is a hundred times the other aren
   resolution(200000, 1000, 3);
   CHECK_FALSE(described("").mpp.has_value());
   CHECK(described("").warnings == Lines{line("the resolution", "0.05 x 10")});
+  // Also if one of them alone could be a pixel's.
+  resolution(40000, 400, 3);
+  CHECK_FALSE(described("").mpp.has_value());
+  CHECK(described("").warnings == Lines{line("the resolution", "0.25 x 25")});
+  tiff.directories[0].remove(282).remove(283);
+  const SlideInfo millimetres = ome("PhysicalSizeX=\"0.0005\" PhysicalSizeXUnit=\"mm\" PhysicalSizeY=\"0.0005\"");
+  CHECK_FALSE(millimetres.mpp.has_value());
+  CHECK(millimetres.warnings == Lines{line("OME-XML", "0.5 x 0.0005")});
+  CHECK(ome("PhysicalSizeX=\"5000\" PhysicalSizeY=\"0.5\"").warnings == Lines{line("OME-XML", "5000 x 0.5")});
+  // Of a printer, in both directions.
+  resolution(720, 7, 2);
+  CHECK(described("").warnings.empty());
 }
 
 TEST_CASE_FIXTURE(Fixture, "where text and resolution differ, the text counts, and a line says so") {

@@ -282,19 +282,21 @@ class SeriesOpener {
     constexpr double most_by_power = 400.0;
     const double most =
         std::clamp(most_by_power / instance.magnification.value_or(0.1), most_scanned_pixel_size, most_pixel_size);
-    const auto size = [&](const std::optional<double>& mm, std::int64_t pixels, const char* element) {
-      const std::optional<double> micrometres =
-          mm && pixels > 0 ? std::optional(*mm * 1000.0 / static_cast<double>(pixels)) : std::nullopt;
-      return said_pixel_size(micrometres, element, info, most);
+    const auto size = [](const std::optional<double>& mm, std::int64_t pixels) {
+      return mm && pixels > 0 ? std::optional(*mm * 1000.0 / static_cast<double>(pixels)) : std::nullopt;
     };
     constexpr const char* spacing = "PixelSpacing (0028,0030)";
-    SaidPixelSize said{size(instance.mm_x, 1, spacing), {}};
-    // Both or none: one line is enough.
-    if (said.x) said.y = size(instance.mm_y, 1, spacing);
-    if (!said.y) said.x.reset();
-    const SaidPixelSize volume{
-        size(instance.volume_mm_x, instance.width, "a pixel's part of ImagedVolumeWidth (0048,0001)"),
-        size(instance.volume_mm_y, instance.height, "a pixel's part of ImagedVolumeHeight (0048,0002)")};
+    SaidPixelSize said{size(instance.mm_x, 1), size(instance.mm_y, 1)};
+    if (!are_far_apart(said)) {
+      // Both or none: one line is enough.
+      said.x = said_pixel_size(said.x, spacing, info, most);
+      said.y = said.x ? said_pixel_size(said.y, spacing, info, most) : std::nullopt;
+      if (!said.y) said.x.reset();
+    }
+    const SaidPixelSize volume =
+        said_pixel_sizes({size(instance.volume_mm_x, instance.width), size(instance.volume_mm_y, instance.height)},
+                         "a pixel's part of ImagedVolumeWidth (0048,0001)",
+                         "a pixel's part of ImagedVolumeHeight (0048,0002)", info, most);
     settle_pixel_size(info, said, spacing, volume, "the imaged volume (0048,0001)");
   }
 

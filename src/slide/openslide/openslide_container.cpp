@@ -316,7 +316,10 @@ class Opener {
     container.handles().set_cache(std::max<std::size_t>(least_cache, 8 * most_behind_), handle_);
     budget.check();
     const auto number = [&](const char* name) { return positive_number(handle_.property(name)); };
-    set_pixel_size(slide_.info, number("openslide.mpp-x"), number("openslide.mpp-y"), "OpenSlide");
+    settle_pixel_size(slide_.info,
+                      said_pixel_sizes({number("openslide.mpp-x"), number("openslide.mpp-y")}, "openslide.mpp-x",
+                                       "openslide.mpp-y", slide_.info),
+                      "OpenSlide", {}, {});
     slide_.info.magnification = number("openslide.objective-power");
     slide_.info.format = handle_.property("openslide.vendor");
     container.set_background(background_of(handle_));

@@ -282,10 +282,10 @@ class OmeReader {
                                  " is passed over");
         return std::nullopt;
       }
-      return said_pixel_size(*size * *micrometres, name, info_);
+      return *size * *micrometres;
     };
     const std::optional<double> x = along("PhysicalSizeX");
-    result_.pixel_size = {x, along("PhysicalSizeY")};
+    result_.pixel_size = said_pixel_sizes({x, along("PhysicalSizeY")}, "PhysicalSizeX", "PhysicalSizeY", info_);
   }
 
   static std::string_view magnification_of(const pugi::xml_node& objective) {

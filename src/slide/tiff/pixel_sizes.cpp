@@ -2,7 +2,9 @@
 
 #include <tiff.h>
 
+#include <cmath>
 #include <cstdint>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -63,19 +65,25 @@ SaidPixelSize size_by_resolution(const RawTiff& raw, const RawDirectory& directo
     said_unit = *value;
   }
   const std::optional<double> unit = unit_of(said_unit, description);
-  const auto along = [&](std::uint16_t tag, const char* name) -> std::optional<double> {
+  const auto along = [&](std::uint16_t tag) -> std::optional<double> {
     const std::optional<float> resolution = raw.real(directory, tag);
     if (!unit || !resolution) return std::nullopt;
     const double size = *unit / static_cast<double>(*resolution);
-    if (!(size > 0.0 && size <= most_scanned_pixel_size)) return std::nullopt;
-    if (size >= least_by_resolution) return size;
+    return size > 0.0 && std::isfinite(size) ? std::optional(size) : std::nullopt;
+  };
+  const SaidPixelSize said{along(TIFFTAG_XRESOLUTION), along(TIFFTAG_YRESOLUTION)};
+  const auto is_scanned = [](const std::optional<double>& size) { return size && *size <= most_scanned_pixel_size; };
+  if (are_far_apart(said) && (is_scanned(said.x) || is_scanned(said.y))) return said;
+  const auto checked = [&](const std::optional<double>& size, const char* name) -> std::optional<double> {
+    if (!is_scanned(size)) return std::nullopt;
+    if (*size >= least_by_resolution) return size;
     std::ostringstream text;
-    text << name << " says " << size << " micrometres, no size of a slide's pixel: it is passed over";
+    text << name << " says " << *size << " micrometres, no size of a slide's pixel: it is passed over";
     warnings.push_back(text.str());
     return std::nullopt;
   };
-  const std::optional<double> x = along(TIFFTAG_XRESOLUTION, "XResolution");
-  return {x, along(TIFFTAG_YRESOLUTION, "YResolution")};
+  const std::optional<double> x = checked(said.x, "XResolution");
+  return {x, checked(said.y, "YResolution")};
 }
 
 }  // namespace slidestream
