@@ -177,4 +177,47 @@ TEST_CASE("DICOM: a PresentationLUTShape that contradicts PhotometricInterpretat
   check(Codec::jpeg, "YBR_FULL_422", "INVERSE", true);
 }
 
+TEST_CASE("DICOM: an image that is turned or mirrored by its ImageOrientationSlide is read as stored, with a line") {
+  const TemporaryFolder folder;
+  DicomFile file = make_dicom(picture_for(Codec::jpeg));
+  const auto expected = pixels_of(folder.write("slide.dcm", file.encode()));
+  const auto check = [&](const std::string& orientation, const std::string& shows) {
+    CAPTURE(orientation);
+    file.set.text(0x00480102, "DS", orientation);
+    const fs::path path = folder.write("slide.dcm", file.encode());
+    CHECK(pixels_of(path) == expected);
+    CHECK(Slide::open(path)->info().warnings ==
+          (shows.empty() ? Lines{}
+                         : Lines{"its ImageOrientationSlide (0048,0102) says that its pixels show the slide " + shows +
+                                 ": they are read as they are stored"}));
+  };
+  check("0\\-1\\0\\-1\\0\\0", "");
+  check("0.01\\-0.9999\\0\\-0.9999\\-0.01\\0", "");
+  for (const char* turned : {"0\\1\\0\\1\\0\\0", "1\\0\\0\\0\\-1\\0", "-1\\0\\0\\0\\1\\0"}) check(turned, "turned");
+  for (const char* mirrored :
+       {"0\\-1\\0\\1\\0\\0", "0\\1\\0\\-1\\0\\0", "1\\0\\0\\0\\1\\0", "-1.0\\0\\0\\0\\-1E0\\0"}) {
+    check(mirrored, "mirrored");
+  }
+  // What is no orientation says nothing.
+  for (const char* none : {"", "0\\1\\0\\1\\0", "0\\1\\0\\1\\0\\x", "0\\0\\0\\0\\0\\0", "nan\\1\\0\\1\\0\\0"})
+    check(none, "");
+  check(std::string(2000, '1'), "");
+}
+
+TEST_CASE("DICOM: the ImageOrientationSlide of a label gets no line") {
+  const TemporaryFolder folder;
+  const auto write = [&](const DicomOptions& options, int factor) {
+    DicomFile file = make_dicom(make_stained_picture(width / factor, height / factor, 1), options);
+    file.set.text(0x00480102, "DS", "0\\-1\\0\\1\\0\\0");
+    return folder.write(options.instance + ".dcm", file.encode());
+  };
+  const fs::path label = write({.flavour = "LABEL", .instance = "1.2.3.3"}, 2);
+  CHECK(open_error(label).find("no image of flavour VOLUME") != std::string::npos);
+  const fs::path path = write({.instance = "1.2.3.1"}, 1);
+  const SlideInfo info = Slide::open(path)->info();
+  CHECK(info.associated == Lines{"label"});
+  CHECK(info.warnings == Lines{"its ImageOrientationSlide (0048,0102) says that its pixels show the slide mirrored: "
+                               "they are read as they are stored"});
+}
+
 }  // namespace slidestream::test

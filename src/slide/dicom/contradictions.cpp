@@ -1,6 +1,7 @@
 #include "slide/dicom/contradictions.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -34,6 +35,21 @@ std::string compare_lut_shape(const Instance& instance) {
   return std::string("its PresentationLUTShape (2050,0020) is ") + contradiction +
          ", and PhotometricInterpretation is " + shown_code(instance.photometric) +
          ": PhotometricInterpretation counts";
+}
+
+std::string compare_orientation(const Instance& instance) {
+  if (!instance.orientation) return {};
+  constexpr double least_turn = 0.1;  // cosines of about 6 degrees, and of rounding
+  const auto& [row_x, row_y, row_z, column_x, column_y, column_z] = *instance.orientation;
+  const bool is_usual = std::abs(row_x) < least_turn && std::abs(row_y + 1.0) < least_turn &&
+                        std::abs(column_x + 1.0) < least_turn && std::abs(column_y) < least_turn;
+  if (is_usual) return {};
+  // The Z of rows x columns. Z points from the glass to the objective, so that it is negative where columns are
+  // clockwise of rows, as they are shown.
+  const double normal = row_x * column_y - row_y * column_x;
+  if (normal == 0.0) return {};
+  return std::string("its ImageOrientationSlide (0048,0102) says that its pixels show the slide ") +
+         (normal > 0.0 ? "mirrored" : "turned") + ": they are read as they are stored";
 }
 
 std::string compare_places(const OpenFile& file, const Level& level) {

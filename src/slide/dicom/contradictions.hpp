@@ -14,6 +14,10 @@ namespace slidestream::dicom {
 /// C.7-9).
 std::string compare_lut_shape(const Instance& instance);
 
+/// ImageOrientationSlide against rows along -Y and columns along -X, as scanners store them (PS3.3, C.8.12.2.1.1): the
+/// image may be mirrored, or turned. Pixels are read as they are stored.
+std::string compare_orientation(const Instance& instance);
+
 /// Places that frames of TILED_FULL say against their order, which counts (PS3.3, C.7.6.17.3).
 /// \throws SlideError where places that are all different follow each other in another order
 std::string compare_places(const OpenFile& file, const Level& level);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <string_view>
+#include <utility>
 
 namespace slidestream::dicom {
 
@@ -229,16 +230,20 @@ std::int64_t Reader::integer_text(const Element& element, const char* keyword) {
   return number;
 }
 
+std::optional<double> decimal_number(std::string value) {
+  if (value.starts_with('+')) value.erase(0, 1);
+  double number = 0.0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  const bool is_number = error == std::errc() && end == value.data() + value.size() && std::isfinite(number);
+  return is_number ? std::optional(number) : std::nullopt;
+}
+
 std::vector<double> Reader::decimal_texts(const Element& element, const char* keyword) {
   std::vector<double> numbers;
   for (std::string value : texts(element, keyword)) {
-    if (value.starts_with('+')) value.erase(0, 1);
-    double number = 0.0;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-    if (error != std::errc() || end != value.data() + value.size() || !std::isfinite(number)) {
-      refuse(element, keyword, "isn't a number");
-    }
-    numbers.push_back(number);
+    const std::optional<double> number = decimal_number(std::move(value));
+    if (!number) refuse(element, keyword, "isn't a number");
+    numbers.push_back(*number);
   }
   return numbers;
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -105,6 +106,9 @@ class Reader {
   std::uint64_t elements_ = 0;
   int depth_ = 0;
 };
+
+/// A finite decimal number without spaces around it (DS); nothing if it is none.
+std::optional<double> decimal_number(std::string value);
 
 /// "(gggg,eeee)"
 std::string tag_text(Tag tag);

@@ -106,6 +106,8 @@ class ImageReader {
                               " tiles are TILED_FULL");
     }
     add_line(dicom::compare_lut_shape(first));
+    // Labels and the like may lie in any way.
+    if (first.flavour() == "VOLUME") add_line(dicom::compare_orientation(first));
     add_line(dicom::compare_colour(level_, first.photometric, coding_, slide_.files, budget_));
     if (!slide_.info.levels.empty()) {
       level_.downsample = level_factor(slide_.info.levels.front().width, level_.width);

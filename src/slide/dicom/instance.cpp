@@ -1,6 +1,7 @@
 #include "slide/dicom/instance.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -136,6 +137,9 @@ class InstanceReader {
       case 0x00480007:
         to.height = number(element, "TotalPixelMatrixRows");
         return 0;
+      case 0x00480102:
+        to.orientation = orientation_of(element);
+        return 0;
       case 0x00480105:
         return read_optical_paths(element);
       case 0x00480303:
@@ -170,6 +174,21 @@ class InstanceReader {
     if (!is_float || element.length != 4) return std::nullopt;
     const auto length = std::bit_cast<float>(reader_.number(element.value_at, 4));
     return std::isfinite(length) && length > 0.0F ? std::optional<double>(length) : std::nullopt;
+  }
+
+  /// Pixels are read whatever it says: one that can't be read is none.
+  std::optional<std::array<double, 6>> orientation_of(const Element& element) {
+    constexpr std::uint64_t most_bytes = 256;
+    if (element.length > most_bytes) return std::nullopt;
+    std::vector<std::string> values = reader_.texts(element, "ImageOrientationSlide");
+    std::array<double, 6> cosines{};
+    if (values.size() != cosines.size()) return std::nullopt;
+    for (std::size_t i = 0; i < cosines.size(); ++i) {
+      const std::optional<double> cosine = decimal_number(std::move(values[i]));
+      if (!cosine) return std::nullopt;
+      cosines[i] = *cosine;
+    }
+    return cosines;
   }
 
   std::uint64_t read_optical_paths(const Element& sequence) {

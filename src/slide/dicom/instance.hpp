@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -45,6 +46,8 @@ struct Instance {
   bool spacings_differ = false;       ///< frames say several sizes, or some of them none: there is none then
   std::optional<double> volume_mm_x;  ///< size of the image, millimetres
   std::optional<double> volume_mm_y;
+  /// ImageOrientationSlide: cosines of the first row's direction, then of the first column's, to X, Y and Z.
+  std::optional<std::array<double, 6>> orientation;
   std::optional<double> magnification;
   std::uint64_t icc_at = 0;
   std::uint64_t icc_bytes = 0;  ///< 0: no profile
