@@ -78,7 +78,7 @@ TEST_CASE("what names, sampling and tables of a frame's components say is told")
   JpegMarks halved = ycbcr;
   halved.sampled_apart = true;
   CHECK(marks_of(JpegColour::ycbcr_420) == halved);
-  CHECK(marks_of(JpegColour::rgb) == JpegMarks{.jfif = true});
+  CHECK(marks_of(JpegColour::rgb) == JpegMarks{.jfif = true, .called_012 = true});
 }
 
 TEST_CASE("comments, data of applications and what follows the end are left out, but for what says colours") {

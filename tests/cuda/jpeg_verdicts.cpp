@@ -97,8 +97,10 @@ bool are_sampled_apart(const JpegByHand& options) {
 /// Whether three components have the names and the tables of Y, Cb and Cr.
 bool are_coded_as_ycbcr(const JpegByHand& options) {
   const std::array<int, 4>& tables = options.quantisation;
-  return options.ids[0] == 1 && options.ids[1] == 2 && options.ids[2] == 3 && tables[0] != tables[1] &&
-         tables[1] == tables[2];
+  // From 0 or 1.
+  const bool counted =
+      options.ids[0] <= 1 && options.ids[1] == options.ids[0] + 1 && options.ids[2] == options.ids[0] + 2;
+  return counted && tables[0] != tables[1] && tables[1] == tables[2];
 }
 
 /// What three components are by the tag, or by what the tile says where that counts: nothing where it can't be told.

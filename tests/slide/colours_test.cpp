@@ -26,7 +26,7 @@ using Coding = JpegOptions::Coding;
 using Pixels = std::vector<std::uint8_t>;
 
 constexpr std::uint64_t rgb_tag = 2, ycbcr_tag = 6, jpeg = 7;
-constexpr std::string_view from_0("\0\1\2", 3), from_1("\1\2\3", 3), letters("RGB", 3);
+constexpr std::string_view from_0("\0\1\2", 3), from_1("\1\2\3", 3), from_5("\5\6\7"), letters("RGB", 3);
 
 /// A directory of tiles of 64 x 48.
 TestDirectory directory_of(const std::vector<Bytes>& tiles, std::uint64_t photometric, std::uint64_t compression = jpeg,
@@ -101,7 +101,13 @@ constexpr Row rows[] = {
      as_libjpeg_has_ycbcr},
     {"tables, sampling and identifiers against RGB", rgb_tag, false, -1, from_1, true, Is::ycbcr, as_libjpeg_has_ycbcr},
     {"tables and JFIF against RGB", rgb_tag, true, -1, from_1, false, Is::ycbcr, as_libjpeg_has_ycbcr},
-    {"tables alone against RGB", rgb_tag, false, -1, from_0, false, Is::rgb, as_libjpeg_has_ycbcr},
+    {"tables and identifiers from 0 against RGB", rgb_tag, false, -1, from_0, false, Is::ycbcr, as_libjpeg_has_ycbcr},
+    {"tables, sampling and identifiers from 0 against RGB", rgb_tag, false, -1, from_0, true, Is::ycbcr,
+     as_libjpeg_has_ycbcr},
+    {"tables and identifiers from 0 against Adobe's RGB", rgb_tag, false, 0, from_0, false, Is::rgb,
+     as_libjpeg_has_ycbcr},
+    {"the third component's table alone, identifiers from 0", rgb_tag, false, -1, from_0, false, Is::rgb, {0, 0, 1}},
+    {"tables alone against RGB", rgb_tag, false, -1, from_5, false, Is::rgb, as_libjpeg_has_ycbcr},
     {"tables against names", rgb_tag, false, -1, letters, false, Is::rgb, as_libjpeg_has_ycbcr},
     {"tables against Adobe's RGB", rgb_tag, false, 0, from_1, false, Is::rgb, as_libjpeg_has_ycbcr},
     {"tables and the tag against Adobe's RGB", ycbcr_tag, false, 0, from_1, false, Is::rgb, as_libjpeg_has_ycbcr},
@@ -155,7 +161,7 @@ TEST_CASE("JPEG: a refusal names the tag and what is against it") {
   const Picture picture = make_stained_picture(64, 48, 1);
   const auto error = [](const Bytes& tile, std::uint64_t tag) { return File(directory_of({tile}, tag)).error(); };
   const Bytes even = encode_jpeg(picture, {.horizontal = 1, .vertical = 1}), apart = encode_jpeg(picture);
-  CHECK(error(with_identifiers(apart, from_0), rgb_tag)
+  CHECK(error(with_identifiers(with_tables(apart, {0, 0, 0}), from_0), rgb_tag)
             .ends_with("PhotometricInterpretation says RGB, the JPEG frame's components' sampling YCbCr"));
   CHECK(error(with_identifiers(even, letters), ycbcr_tag)
             .ends_with("PhotometricInterpretation says YCbCr, the JPEG frame's components' names RGB"));
@@ -183,7 +189,7 @@ TEST_CASE("JPEG: markers among the tables that tiles share say nothing") {
   const Picture picture = make_stained_picture(64, 48, 3);
   const JpegOptions options{.horizontal = 1, .vertical = 1, .without_tables = true};
   // By other names than JFIF's, so that nothing in the tile speaks against the tag.
-  const Bytes tile = with_identifiers(encode_jpeg(picture, options), from_0);
+  const Bytes tile = with_identifiers(encode_jpeg(picture, options), letters);
   File file(directory_of({tile}, rgb_tag));
   file.tiff.directories[0].set_bytes(347, with_adobe(with_jfif(encode_jpeg_tables(options)), 1));
   const Bytes whole = encode_jpeg(picture, {.horizontal = 1, .vertical = 1});
@@ -379,9 +385,10 @@ TEST_CASE("an image beside the slide has the colours that its JPEG says, or is r
   };
   const Bytes even = encode_jpeg(picture, {.horizontal = 1, .vertical = 1});
   const Bytes apart = encode_jpeg(picture);
-  const Bytes unnamed = with_identifiers(even, from_0);
+  const Bytes one_table = with_tables(even, {0, 0, 0}), unnamed = with_identifiers(one_table, from_0);
   const Bytes rgb = with_identifiers(encode_jpeg(picture, {.coding = Coding::rgb}), from_1);
-  CHECK(beside(unnamed, rgb_tag) == decode_jpeg_rgb(even, true).data);
+  CHECK(beside(unnamed, rgb_tag) == decode_jpeg_rgb(one_table, true).data);
+  CHECK(beside(with_identifiers(even, from_0), rgb_tag) == decode_jpeg_rgb(even).data);
   CHECK(beside(rgb, rgb_tag) == decode_jpeg_rgb(rgb, true).data);
   CHECK(beside(even, rgb_tag) == decode_jpeg_rgb(even).data);
   CHECK(beside(with_jfif(even), rgb_tag) == decode_jpeg_rgb(even).data);

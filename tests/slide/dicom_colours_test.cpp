@@ -181,7 +181,8 @@ TEST_CASE("DICOM: components named and quantised as YCbCr under the label RGB ar
   const auto slide_of = [&](const Bytes& frame, const char* says) {
     return Slide::open(folder.write("slide.dcm", file_of(frame, Codec::jpeg_rgb, says).encode()));
   };
-  for (const Bytes& frame : {even, with_jfif(even), with_adobe(even, 1), with_tables(even, {1, 0, 0})}) {
+  for (const Bytes& frame : {even, with_jfif(even), with_adobe(even, 1), with_tables(even, {1, 0, 0}),
+                             with_identifiers(even, {"\0\1\2", 3})}) {
     const auto slide = slide_of(frame, "RGB");
     CHECK(read_level_rgb(*slide) == decode_jpeg_rgb(frame).data);
     CHECK(read_level(*slide) == decode_jpeg_grey(frame).data);
@@ -190,8 +191,9 @@ TEST_CASE("DICOM: components named and quantised as YCbCr under the label RGB ar
   }
   // Other names, one table for all, and Adobe's marker beside the label: RGB.
   for (const Bytes& frame :
-       {with_identifiers(even, {"\0\1\2", 3}), with_identifiers(even, "RGB"), with_tables(even, {0, 0, 0}),
-        with_tables(even, {0, 0, 1}), with_adobe(even, 0), with_identifiers(real_rgb, "\1\2\3")}) {
+       {with_identifiers(even, "\5\6\7"), with_identifiers(with_tables(even, {0, 0, 0}), {"\0\1\2", 3}),
+        with_identifiers(even, "RGB"), with_tables(even, {0, 0, 0}), with_tables(even, {0, 0, 1}), with_adobe(even, 0),
+        with_identifiers(real_rgb, "\1\2\3")}) {
     const auto slide = slide_of(frame, "RGB");
     CHECK(read_level_rgb(*slide) == decode_jpeg_components(frame).data);
     CHECK(slide->info().warnings == Lines{});

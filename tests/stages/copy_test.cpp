@@ -278,7 +278,7 @@ TEST_CASE("a copy's tag is what the tiles' own markers say, and all of its tiles
     CHECK((test::read_level_rgb(*image) == test::read_level_rgb(*Slide::open(slide))));
   }
   // RGB without a marker among them: its frame is the same, its colours aren't.
-  const Bytes unnamed = test::with_identifiers(even, {"\0\1\2", 3});
+  const Bytes unnamed = test::with_identifiers(test::with_tables(even, {0, 0, 0}), {"\0\1\2", 3});
   const std::string mixed = slide_of(folder, {test::with_jfif(even), unnamed, unnamed, unnamed}, 2);
   CHECK(
       cause(config_of_copies(folder, "mixed"), mixed) ==
