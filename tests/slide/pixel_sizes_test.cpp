@@ -330,6 +330,13 @@ TEST_CASE_FIXTURE(Fixture, "resolution tags count where text says nothing, in OM
   tiff.directories[0].remove(282).remove(283);
   tiff.directories[0].set(270, rational, {3});
   CHECK(open()->info().warnings == Lines{"ImageDescription can't be read as text: it is passed over"});
+  // Other types of single bytes are text.
+  const std::string text = "Some scanner|MPP = 0.25";
+  for (const int type : {1, 6, 7}) {
+    tiff.directories[0].set(270, static_cast<std::uint16_t>(type), {text.begin(), text.end()});
+    CHECK(open()->info().mpp.value_or(0.0) == 0.25);
+    CHECK(open()->info().warnings.empty());
+  }
   // ImageJ has its unit in the text. It counts only where the tag has none.
   resolution(4, 4, 3);
   CHECK(described("ImageJ=1.53t\nunit=micron\n").mpp == std::nullopt);
