@@ -259,29 +259,52 @@ TEST_CASE_FIXTURE(Fixture, "a SubIFD leads to others, each of which counts once"
   base.subs = {view(800, 480), view(400, 240), view(333, 480), view(200, 120)};
   base.chained = true;
   const std::string all = "1600x960 800x480 400x240 200x120 |";
+  const std::string other = "the image of 333 x 480 pixels is a SubIFD and no level of the slide: it isn't read";
   for (const bool big : {false, true}) {
     tiff.big = big;
     tiff.big_endian = big;
     CHECK(found() == all);
-    CHECK(warnings() == Lines{});
+    CHECK(warnings() == Lines{other});
   }
   // It ends where it comes to one of its own.
   for (const int to : {0, 2, 3}) {
     base.chain_to = to;
     CHECK(found() == all);
-    CHECK(warnings() == Lines{});
+    CHECK(warnings() == Lines{other});
   }
   base.chain_to = -1;
   base.chain_end = 1U << 30;
   CHECK(found() == all);
-  CHECK(warnings() == Lines{"a SubIFD leads to what is no directory: it is passed over"});
+  CHECK(warnings() == Lines{"a SubIFD leads to what is no directory: it is passed over", other});
+}
+
+TEST_CASE_FIXTURE(Fixture, "SubIFDs that are no levels get a line") {
+  tiff.directories = {view(1600, 960)};
+  TestDirectory& base = tiff.directories[0];
+  const std::string line = " pixels is a SubIFD and no level of the slide: it isn't read";
+  // By its shape, by its name, and beside another of its size.
+  base.subs = {view(800, 480), view(100, 240)};
+  CHECK(found() == "1600x960 800x480 |");
+  CHECK(warnings() == Lines{"the image of 100 x 240" + line});
+  base.subs = {view(800, 480), label(400, 240).set_text(270, "label")};
+  CHECK(found() == "1600x960 800x480 |");
+  CHECK(warnings() == Lines{"the image of 400 x 240" + line});
+  base.subs = {view(800, 480), view(800, 480), strips(400, 240), view(100, 240)};
+  CHECK(found() == "1600x960 800x480 |");
+  CHECK(warnings() == Lines{"the image of 800 x 480" + line + ", nor 2 more of them"});
+  // What has no size has a line of its own.
+  base.subs = {view(800, 480), view(100, 240)};
+  base.subs[1].remove(256);
+  CHECK(warnings() == Lines{"SubIFD 1: ImageWidth is missing: it is no level"});
 }
 
 TEST_CASE_FIXTURE(Fixture, "a level that stands among the SubIFDs and in the main chain is one level") {
   tiff.directories = {view(1600, 960), view(800, 480)};
   tiff.directories[0].subs = {view(800, 480)};
   const std::size_t tiles = tiff.directories[1].tiles.size();
-  CHECK(warnings().size() == 2);
+  CHECK(warnings() ==
+        Lines{"the image of 800 x 480 pixels has the size of a level, but the slide's levels are SubIFDs: "
+              "it is no level"});
   // The main chain's directory gets the places of the other one's tiles, which are the file's first.
   std::vector<std::uint64_t> offsets(tiles);
   for (std::size_t i = 0; i < tiles; ++i) offsets[i] = 8 + i * 64 * 64;

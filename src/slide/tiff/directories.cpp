@@ -327,6 +327,7 @@ class DirectoryReader {
   std::vector<const Candidate*> levels_of(const std::vector<Candidate>& main, const std::vector<Candidate>& subs,
                                           std::size_t base, std::size_t plane, std::size_t planes) {
     std::vector<const Candidate*> levels = reductions(main[base], subs);
+    warn_of_subs(subs, levels);
     std::vector<const Candidate*> others;
     std::vector<ImageSize> sizes;
     for (std::size_t i = 0; i < main.size(); ++i) {
@@ -339,9 +340,11 @@ class DirectoryReader {
       others.push_back(&main[i]);
       sizes.push_back(main[i].size());
     }
+    std::vector<const Candidate*> told;
     for (const std::size_t i : pyramid_below(main[base].size(), sizes)) {
       if (subs.empty() || levels.empty()) continue;
       warn_of_image(*others[i], "has the size of a level, but the slide's levels are SubIFDs: it is no level");
+      told.push_back(others[i]);
     }
     if (levels.empty()) {
       for (const std::size_t i : pyramid_below(main[base].size(), sizes)) levels.push_back(others[i]);
@@ -354,16 +357,29 @@ class DirectoryReader {
       // Those of the slide's size were counted before.
       const bool is_counted =
           ome_image() != nullptr && other->width == main[base].width && other->height == main[base].height;
-      if (!is_small && !is_counted && std::ranges::find(levels, other) == levels.end()) unread.push_back(other);
+      const bool is_known =
+          std::ranges::find(levels, other) != levels.end() || std::ranges::find(told, other) != told.end();
+      if (!is_small && !is_counted && !is_known) unread.push_back(other);
     }
-    // A line for all of them: there may be thousands.
-    if (!unread.empty()) {
-      const std::size_t more = unread.size() - 1;
-      warn_of_image(*unread.front(),
-                    "is no level of the slide: it isn't read" +
-                        (more == 0 ? std::string() : ", nor " + std::to_string(more) + " more so large"));
-    }
+    warn_of_unread(unread, "is no level of the slide", " more so large");
     return levels;
+  }
+
+  /// Those that aren't levels are nowhere else to be seen. One without a size has its line.
+  void warn_of_subs(const std::vector<Candidate>& subs, const std::vector<const Candidate*>& levels) {
+    std::vector<const Candidate*> unread;
+    for (const Candidate& sub : subs) {
+      if (sub.fault.empty() && std::ranges::find(levels, &sub) == levels.end()) unread.push_back(&sub);
+    }
+    warn_of_unread(unread, "is a SubIFD and no level of the slide", " more of them");
+  }
+
+  /// A line for all of them: there may be thousands.
+  void warn_of_unread(const std::vector<const Candidate*>& images, const std::string& what, const std::string& others) {
+    if (images.empty()) return;
+    const std::size_t more = images.size() - 1;
+    warn_of_image(*images.front(),
+                  what + ": it isn't read" + (more == 0 ? std::string() : ", nor " + std::to_string(more) + others));
   }
 
   /// Whether two directories have the same tiles.
