@@ -48,7 +48,8 @@ bool set_pixel_size(SlideInfo& info, const std::optional<double>& x, const std::
 
 bool are_far_apart(const SaidPixelSize& said) {
   constexpr double least_of_no_pixel = 100.0;
-  return said.x && said.y && std::max(*said.x, *said.y) >= least_of_no_pixel * std::min(*said.x, *said.y);
+  return said.x && said.y && *said.x != *said.y &&
+         std::max(*said.x, *said.y) >= least_of_no_pixel * std::min(*said.x, *said.y);
 }
 
 SaidPixelSize said_pixel_sizes(const SaidPixelSize& said, std::string_view what_x, std::string_view what_y,
