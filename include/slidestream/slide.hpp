@@ -66,6 +66,7 @@ struct SlideInfo {
   std::optional<double> magnification;  ///< objective power; 10 / mpp if `OpenOptions` gave the mpp
   std::vector<std::string> channels;    ///< names of the channels, if the slide has several
   bool is_srgb = false;                 ///< colours are converted from its ICC profile (`OpenOptions::to_srgb`)
+  bool labels = false;                  ///< samples are labels of a network or a mask that slidestream wrote
   std::vector<std::string> warnings;    ///< doubts at opening, one line each, without the path
   std::vector<std::string> notes;       ///< what opening did unasked, likewise
   std::map<std::string, std::string> properties;  ///< the vendor's keys and values; "description" is the first line
@@ -78,6 +79,11 @@ struct SlideInfo {
   /// @param remedy  What to do instead, such as "set input.mpp".
   /// @throws SlideError  `mpp_y` is set.
   void require_square_pixels(const std::string& what, const std::string& remedy) const;
+
+  /// Refuses images of labels: they are read as they are, and neither averaged nor taken for colours.
+  /// @param why  What would do so, such as "pixels of another size are means of several".
+  /// @throws SlideError  `labels` is set.
+  void require_no_labels(const std::string& why) const;
 
   /// Pixels of level 0 per pixel of a level, along a row: a whole number where the level's width is level 0's divided
   /// by it and rounded up or down, else the ratio of the widths. So both directions may differ.

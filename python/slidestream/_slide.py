@@ -126,6 +126,12 @@ class Slide:
         return self._core.is_srgb
 
     @property
+    def labels(self) -> bool:
+        """Whether it is an image of labels that slidestream wrote: classes, labels, or a mask of tissue. Its levels are
+        read as they are. What makes pixels of another size of them, or finds tissue, raises ``SlideError``."""
+        return self._core.labels
+
+    @property
     def codec(self) -> str:
         """How level 0's tiles are compressed: ``"jpeg"``, ``"jpeg2000"``, ``"none"``, ``"lzw"``, ..."""
         return self.levels[0].codec

@@ -203,6 +203,7 @@ void bind_slide(nb::module_& module) {
       .def_prop_ro("path", [](const OpenSlide& open) { return open.info().path; })
       .def_prop_ro("format", [](const OpenSlide& open) { return open.info().format; })
       .def_prop_ro("is_srgb", [](const OpenSlide& open) { return open.info().is_srgb; })
+      .def_prop_ro("labels", [](const OpenSlide& open) { return open.info().labels; })
       .def_prop_ro("warnings",
                    [](const OpenSlide& open) {
                      std::vector<nb::str> lines;

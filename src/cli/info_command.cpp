@@ -100,6 +100,7 @@ Json info_json(const Slide& slide, std::set<std::string>& names) {
           {"icc_bytes", icc.bytes.size()},
           {"icc_name", json_text(icc.name)},
           {"srgb_fault", fault.empty() ? Json() : Json(json_text(fault))},
+          {"labels", info.labels},
           {"channels", names_json(info.channels)},
           {"associated", names_json(info.associated)},
           {"properties", properties_json(info.properties)}};
@@ -178,6 +179,7 @@ std::string info_text(const Slide& slide, const Style& style) {
   const bool has_planes =
       std::ranges::any_of(info.levels, [](const Level& level) { return level.codec == Codec::planes; });
   if (has_planes) line("samples", "planes apart: tiles of red, of green and of blue");
+  if (info.labels) line("labels", "yes, of a network or a mask: they are neither averaged nor taken for colours");
   line("colour profile", profile_text(slide));
   line("other images", info.associated.empty() ? "none" : listed(info.associated));
   Table levels({"<level", "width", "height", "downsample", "<tile", "<tiles", "<codec", "<colour"});

@@ -165,6 +165,13 @@ void SlideInfo::require_square_pixels(const std::string& what, const std::string
   throw_slide_error(path, text.str());
 }
 
+void SlideInfo::require_no_labels(const std::string& why) const {
+  if (!labels) return;
+  throw_slide_error(path, "holds labels of a network or a mask, and " + why +
+                              "; read a level as it is, in Python or with tifffile, or make the labels anew, with "
+                              "another input.level or image.format");
+}
+
 double SlideInfo::downsample_x(std::size_t level) const {
   return level_factor(levels.front().width, levels.at(level).width);
 }

@@ -31,6 +31,16 @@ constexpr int silent_retries = 3;
 /// Where memory lacks: pauses of 3 s together.
 constexpr int retries_of_memory = 5;
 
+/// Labels are no quantities. Sums of them may be asked for, and functions and operators of the caller get a level as it
+/// is; all others take them for colours.
+void check_labels(const Operator& op, const SlideInfo& info, const Config& config) {
+  if (!info.labels) return;
+  const std::string name = op.name();
+  const bool is_callers = std::ranges::find(operator_names, std::string_view(name)) == operator_names.end() ||
+                          (name == "model" && config.model.network != nullptr);
+  if (!is_callers && name != "spectrum") info.require_no_labels("the operator " + name + " takes them for colours");
+}
+
 }  // namespace
 
 SlideOpener::SlideOpener(RunContext& context, const std::vector<std::string>& slides, const RunControl& control)
@@ -197,6 +207,7 @@ void SlideOpener::prepare_operators(SlideRun& run, const std::function<bool()>& 
     std::shared_ptr<const SlideParameters> parameters;
     bool lacks = false;
     try {
+      check_labels(*op, run.slide->info(), context_.config);
       const auto of_pixels = std::ranges::find(context_.ranks, rank);
       if (of_pixels != context_.ranks.end()) {
         const auto& needs = context_.needs[static_cast<std::size_t>(of_pixels - context_.ranks.begin())];
@@ -225,9 +236,11 @@ void SlideOpener::prepare_operators(SlideRun& run, const std::function<bool()>& 
 
 /// Whether its tiles can be cut, and which of them are tissue.
 void SlideOpener::prepare_network(SlideRun& run, const Operator& op, const SlideContext& about) const {
-  network_plan_of(context_, run, op);
-  if (!op.network()->tiles().tissue_only || run.tissue != nullptr) return;
   const SlideInfo& info = run.slide->info();
+  if (network_plan_of(context_, run, op).factor != 65536) {
+    info.require_no_labels("pixels of another size are means of several");
+  }
+  if (!op.network()->tiles().tissue_only || run.tissue != nullptr) return;
   const GridScale scale = {info.downsample_x(run.level), info.downsample_y(run.level)};
   run.tissue = std::make_shared<const TissueTiles>(
       TissueTiles{MaskTable(*operators::prepare_mask(about, context_.config)), scale});

@@ -113,6 +113,7 @@ Picture thumbnail(RegionReader& reader, const Slide& slide, const Size& most, Ba
     reader.read(slide, chosen, 0, 0, {to, pitch, whole.width, whole.height, rgb_format}, 255, on_bad_tile, between);
     return picture;
   }
+  slide.info().require_no_labels("a thumbnail of another size has means of several");
   WholeMeans means(whole, picture.size);
   const std::int64_t rows_at_a_time = (1023 / level.tile_height + 1) * level.tile_height;
   std::vector<std::uint8_t> rows(static_cast<std::size_t>(std::min(rows_at_a_time, whole.height) * whole.width * 3));

@@ -52,11 +52,14 @@ Resolution choose_resolution(const SlideInfo& info, std::int64_t level, const st
   if (!info.mpp) throw_slide_error(info.path, "doesn't say its pixel size: " + remedy + ", or ask for a level");
   info.require_square_pixels("mpp", remedy + ", or ask for a level");
   const std::size_t from = area_level(info.levels, *info.mpp, *mpp);
+  Resolution found = {from};
   try {
-    return {from, area_factor(*mpp, *info.mpp * info.levels[from].downsample)};
+    found.factor = area_factor(*mpp, *info.mpp * info.levels[from].downsample);
   } catch (const Error& error) {
     throw_slide_error(info.path, error.what());
   }
+  if (!found.is_level()) info.require_no_labels("pixels of another size are means of several");
+  return found;
 }
 
 Resolution choose_resolution(const SlideInfo& info, const WindowRequest& request) {

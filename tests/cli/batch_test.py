@@ -350,6 +350,14 @@ class Names(BatchCase):
         with open(self.out / "artifacts.csv", newline="", encoding="utf-8") as file:
             masks = {row["path"]: row["file"] for row in csv.DictReader(file) if row["product"] == "mask"}
         self.assertEqual(masks, {path: f"images/{name[:-4]}.tissue.ome.tif" for path, name in names.items()})
+        mask = self.out / next(iter(masks.values()))
+        self.assertTrue(json.loads(run("info", "--json", mask).stdout)["labels"])
+        self.assertFalse(json.loads(run("info", "--json", next(iter(masks))).stdout)["labels"])
+        self.assertRegex(run("info", mask).stdout, r"\n +labels +yes, of a network or a mask")
+        refused = run("convert", mask, self.out.parent / "mask.tif", "--compression", "zstd")
+        self.assertEqual(refused.returncode, 1, refused.stderr)
+        self.assertIn(f"{mask}: ", refused.stderr)
+        self.assertIn("holds labels of a network or a mask, and the operator identity takes them for colours", refused.stderr)
 
     def test_names_that_windows_cannot_have(self):
         slides = self.folder_of("a: b?.svs", "CON.svs", "end..svs")

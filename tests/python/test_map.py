@@ -628,6 +628,27 @@ def test_labels_are_never_blended(slide, tmp_path, dtype):
     assert numpy.array_equal(small, found[::2, ::2])
 
 
+def test_labels_are_read_as_they_are(slide, tmp_path):
+    """As a slide, an image of labels gives its own levels, and nothing that is made of several of its pixels."""
+    file = tmp_path / "labels.ome.tif"
+    ss.map(slide, lambda pixels: pixels[..., 0] // 64 * 4, tile=512, batch=4, out=file, labels=True)
+    made = ss.Slide(file)
+    assert made.labels and not ss.Slide(slide).labels
+    whole = made.read_region((0, 0), 0, made.dimensions)[..., 0]
+    assert len(numpy.unique(whole)) > 1 and (whole % 4 == 0).all()
+    assert numpy.array_equal(made.thumbnail(made.levels[1].size)[..., 0], whole[::2, ::2])
+    again = tmp_path / "again.ome.tif"
+    ss.map(file, lambda pixels: pixels[..., 0], tile=512, batch=4, out=again, labels=True)
+    assert numpy.array_equal(ss.Slide(again).read_region((0, 0), 0, made.dimensions)[..., 0], whole)
+    message = r"labels\.ome\.tif: .*holds labels of a network or a mask, and .*; read a level as it is"
+    for read in (lambda: made.thumbnail(100), lambda: made.tissue_mask(), lambda: made.read_region((0, 0), size=64, mpp=0.8),
+                 lambda: ss.map(file, lambda pixels: pixels[..., 0], tile=64, mpp=0.8, out=tmp_path / "c.ome.tif", labels=True)):
+        with pytest.raises(ss.SlideError, match=message):
+            read()
+    result = ss.run([file], ["identity"], tmp_path / "out", image={"format": "ome-tiff"})
+    assert "the operator identity takes them for colours" in result.failed[0].error
+
+
 def test_labels_that_do_not_fit_fail_the_slide(slide, tmp_path):
     def labels_of(value):
         return lambda pixels: numpy.where(pixels.any(axis=3), value, 0).astype("int64")

@@ -112,6 +112,27 @@ TEST_CASE_FIXTURE(Fixture, "a thumbnail of another scale that is tiled like a le
   }
 }
 
+TEST_CASE_FIXTURE(Fixture, "an image holds labels if slidestream wrote it and calls its channel so") {
+  tiff.directories = {view(1600, 960)};
+  const auto is_of_labels = [this](const std::string& channel, const std::string& space) {
+    describe(
+        "<Image ID=\"Image:0\"><Pixels SizeX=\"1600\" SizeY=\"960\" SizeC=\"1\" SizeZ=\"1\" SizeT=\"1\" "
+        "DimensionOrder=\"XYCZT\"><Channel ID=\"c\" SamplesPerPixel=\"1\" Name=\"" +
+        channel +
+        "\"/><TiffData IFD=\"0\" PlaneCount=\"1\"/></Pixels></Image><StructuredAnnotations><MapAnnotation "
+        "ID=\"a\" Namespace=\"" +
+        space + "\"><Value><M K=\"a\">1</M></Value></MapAnnotation></StructuredAnnotations>");
+    return open()->info().labels;
+  };
+  for (const char* channel : {"classes", "labels", "tissue"}) {
+    CAPTURE(channel);
+    CHECK(is_of_labels(channel, "slidestream"));
+    CHECK_FALSE(is_of_labels(channel, "openmicroscopy.org/omero"));
+  }
+  CHECK_FALSE(is_of_labels("image", "slidestream"));
+  CHECK_FALSE(is_of_labels("DAPI", "slidestream"));
+}
+
 TEST_CASE_FIXTURE(Fixture, "levels of plain TIFF are found by their sizes, whatever their order and types") {
   const std::vector<TestDirectory> pyramid = {view(1600, 960), view(800, 480), view(400, 240), view(200, 120)};
   std::vector<std::size_t> order = {0, 1, 2, 3};

@@ -78,6 +78,7 @@ Mask Preparation::make_mask() {
   if (tissue_.source == TissueSource::geojson) {
     return read_geojson_mask(outlines_beside(path_), small_.size, small_.scale, level0, &ignored_);
   }
+  slide_.info().require_no_labels("tissue is found by colours");
   const TissueRule rule = rule_of(tissue_);
   if (tissue_.model.empty()) return find_tissue(image().view(), small_.scale, level0, mpp_, rule);
   if (network_ == nullptr) throw Error("internal: the network that finds tissue isn't open");

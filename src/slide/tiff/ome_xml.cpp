@@ -23,6 +23,10 @@ constexpr std::size_t most_named_directories = std::size_t{1} << 17;
 /// Planes in other files, of all images.
 constexpr std::size_t most_elsewhere = 4096;
 
+/// The annotation that images of this program have, and what it calls the one channel of those that hold labels.
+constexpr std::string_view own_annotation = "slidestream";
+constexpr std::array<std::string_view, 3> channels_of_labels = {"classes", "labels", "tissue"};
+
 /// A name without its prefix.
 std::string_view local(const char* name) {
   const std::string_view whole = name;
@@ -118,6 +122,7 @@ class OmeReader {
         std::ranges::find_if(result_.images, [](const OmeImage& image) { return image.associated.empty(); });
     if (found != result_.images.end()) result_.slide = static_cast<std::size_t>(found - result_.images.begin());
     read_properties(nodes);
+    info_.labels = holds_labels();
     if (nodes.empty()) {
       info_.warnings.push_back(child_of(root_, "BinaryOnly") ? "its OME-XML lies in another file, which isn't read"
                                                              : "its OME-XML declares no image");
@@ -258,6 +263,21 @@ class OmeReader {
       const std::string_view key = attribute_of(node, "K");
       if (!key.empty()) info_.properties.insert_or_assign(std::string(key), std::string(trimmed(node.child_value())));
     });
+  }
+
+  /// Whether the slide's image is one of labels that this program wrote.
+  bool holds_labels() const {
+    if (result_.images.empty()) return false;
+    const OmeImage& image = result_.images[result_.slide];
+    if (image.channels.size() != 1) return false;
+    if (std::ranges::find(channels_of_labels, std::string_view(image.channels[0])) == channels_of_labels.end()) {
+      return false;
+    }
+    bool is_own = false;
+    for_each_element(root_, [&is_own](const pugi::xml_node& node) {
+      is_own = is_own || (is_named(node, "MapAnnotation") && attribute_of(node, "Namespace") == own_annotation);
+    });
+    return is_own;
   }
 
   /// Samples of all that is read have 8 bits: other slides are refused by their tags.
