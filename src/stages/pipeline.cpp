@@ -303,6 +303,10 @@ RunResult run_pipeline_with_faults(const Config& config, const std::vector<std::
   context.on_message = control.on_message;
   context.on_warning = control.on_warning ? control.on_warning : control.on_message;
   context.on_unwritten = control.on_unwritten;
+  if (context.on_warning && !slides.empty()) {
+    const std::string doubt = operators::doubt_of_stain_reference(config);
+    if (!doubt.empty()) context.on_warning(doubt);
+  }
   context.stop_requested = [&control] { return control.stop_requested(); };
 
   RunResult result;

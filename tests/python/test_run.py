@@ -228,6 +228,24 @@ def test_a_slide_without_a_pixel_size_is_told(slide, tmp_path, caplog):
     assert "pixel size" not in caplog.text
 
 
+def test_a_reference_of_stains_without_a_pixel_size_is_told(slide, tmp_path, caplog):
+    unknown = tmp_path / "unknown.svs"
+    unknown.write_bytes(pathlib.Path(slide).read_bytes().replace(b"MPP = ", b"XPP = "))
+    line = (f"stain.reference: {unknown}: the slide doesn't say its pixel size: tissue is found at 1/32 of its sides, without "
+            "tissue.min_um2 and tissue.fill_um2, and stains are fitted as if 4 pixels were 1 um; set input.mpp_default")
+    image = {"format": "ome-tiff"}
+    with caplog.at_level(logging.INFO, "slidestream"):
+        ss.run([slide], ["stain"], tmp_path / "out", stain={"reference": str(unknown)}, image=image)
+    assert [record.levelno for record in caplog.records if line in record.getMessage()] == [logging.WARNING]
+    quiet = program("stain", slide, "--reference", unknown, "-o", tmp_path / "quiet", "-q")
+    assert quiet.stderr.count(line) == 1
+    caplog.clear()
+    with caplog.at_level(logging.INFO, "slidestream"):
+        ss.run([slide], ["stain"], tmp_path / "known", stain={"reference": str(slide)}, image=image)
+        ss.run([slide], ["stain"], tmp_path / "given", stain={"reference": str(unknown)}, image=image, input={"mpp_default": 0.5})
+    assert "pixel size" not in caplog.text
+
+
 def test_points_among_outlines_are_ignored_with_a_line(slide, tmp_path, caplog):
     """One marked point failed the slide."""
     copy = tmp_path / "marked.svs"

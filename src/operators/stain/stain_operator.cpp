@@ -142,6 +142,17 @@ void check_stain_reference(const Config& config) {
   }
 }
 
+std::string doubt_of_stain_reference(const Config& config) {
+  // A network that finds tissue and wants to know the pixel size says so.
+  if (!config.operators.runs("stain") || config.stain.reference.empty() || !config.tissue.model.empty()) return {};
+  try {
+    if (open_reference(config)->info().mpp) return {};
+  } catch (const Error&) {
+    return {};  // slides fail with the cause
+  }
+  return "stain.reference: " + config.stain.reference + ": " + doubt_of_pixel_size(true, "set input.mpp_default");
+}
+
 std::shared_ptr<const Operator> make_stain_operator(const Config& config) {
   return std::make_shared<StainOperator>(config);
 }

@@ -3,6 +3,7 @@
 #include <memory>
 #include <slidestream/config.hpp>
 #include <slidestream/operator.hpp>
+#include <string>
 
 #include "operators/stain/stain.hpp"
 
@@ -30,5 +31,8 @@ std::shared_ptr<const Operator> make_stain_operator(const Config& config);
 
 /// Whether the reference of an operator that runs can be opened. \throws ConfigError naming the key and the file
 void check_stain_reference(const Config& config);
+
+/// A line where that reference doesn't say its pixel size; empty where it does, or can't be opened.
+std::string doubt_of_stain_reference(const Config& config);
 
 }  // namespace slidestream::operators
