@@ -122,8 +122,10 @@ class ShapeFinder : private Shapes {
     if (model_.output == ModelOutput::labels || (model_.output == ModelOutput::automatic && whole)) {
       return find_labels(gives);
     }
-    if (whole)
-      fail(setting("output") + ", and " + gives + "; whole numbers are labels: set model.output to \"labels\"");
+    if (whole) {
+      fail(setting("output") + ", and " + gives +
+           (has_shape_of_labels() ? "; whole numbers are labels: set model.output to \"labels\"" : floats_expected));
+    }
     if (!planes && output_shape.size() != 2) {
       fail(gives + "; expected tiles x entries or tiles x channels x height x width");
     }
@@ -148,10 +150,15 @@ class ShapeFinder : private Shapes {
     find_image(gives);
   }
 
+  /// Without channels, or with one.
+  bool has_shape_of_labels() const {
+    return output_shape.size() == 3 || (output_shape.size() == 4 && output_shape[1] == 1);
+  }
+
   void find_labels(const std::string& gives) {
-    const bool planes = output_shape.size() == 4;
-    if ((!planes && output_shape.size() != 3) || (planes && output_shape[1] != 1)) {
-      fail(gives + "; expected labels as tiles x height x width, or tiles x 1 x height x width");
+    if (!has_shape_of_labels()) {
+      fail(gives + "; expected labels as tiles x height x width, or tiles x 1 x height x width" +
+           (onnx::is_whole(session_.output().type) ? floats_expected : ""));
     }
     if (output_shape[0] != tiles.batch) fail(gives + " for " + std::to_string(tiles.batch) + " tiles");
     if (model_.activation != ModelActivation::automatic && model_.activation != ModelActivation::none) {
@@ -204,6 +211,10 @@ class ShapeFinder : private Shapes {
     output.low = has_range ? static_cast<float>(model_.range[0]) : 0.0F;
     output.high = has_range ? static_cast<float>(model_.range[1]) : 1.0F;
   }
+
+  /// Of an output whose shape no labels have.
+  static constexpr const char* floats_expected =
+      "; values of an image, of classes and of vectors must be float32 or float16: have the network cast them";
 
   const std::string& file_;
   const Config& config_;

@@ -122,6 +122,12 @@ class Labels(Models):
         for output in ("image", "classes", "vector"):
             self.assertIn("whole numbers are labels", self.refused(self.slide, "-o", self.folder / "none",
                                                                    *words(model, f"model.output={output}")))
+        image = write(self.folder / "image.onnx", [helper.make_node("Cast", ["tiles"], ["result"], to=TensorProto.UINT8)],
+                      [("result", TensorProto.UINT8, ["n", 3, 64, 64])])
+        for output in ("image", "classes", "vector", "auto", "labels"):
+            refused = self.refused(self.slide, "-o", self.folder / "none", *words(image, f"model.output={output}"))
+            self.assertIn("values of an image, of classes and of vectors must be float32 or float16: have the network cast them", refused)
+            self.assertNotIn("whole numbers are labels", refused)
         self.assertIn("labels have no range", self.refused(self.slide, "-o", self.folder / "none",
                                                            *words(model, "model.range=[0.0, 2.0]")))
 
