@@ -77,6 +77,11 @@ bool slide_exists(const std::string& slide) {
 /// One slide that isn't there fails. Where none is, the inputs are wrong, or a disk isn't mounted.
 void refuse_absent(const std::vector<std::string>& inputs, const std::vector<std::string>& slides) {
   if (std::ranges::any_of(slides, slide_exists)) return;
+  if (inputs.size() > 1 && slides.size() == 1) {
+    throw ConfigError(one_line(slides.front()) + ": " +
+                      std::make_error_code(std::errc::no_such_file_or_directory).message() +
+                      "; the inputs have no other slide");
+  }
   const std::string named = inputs.front() == "-" ? "standard input" : one_line(inputs.front());
   throw ConfigError(named + (inputs.size() > 1 ? " and the other inputs: " : ": ") +
                     (slides.size() == 1

@@ -317,6 +317,13 @@ class Inputs(Case):
         result = run("-", "--out", self.out, input="gone/a.svs\n")
         self.assertOneLine(result, 2, "standard input: its slide isn't there: gone/a.svs")
         self.assertFalse(self.out.exists())
+        # Of several inputs the line names the one that isn't there.
+        (self.folder / "empty").mkdir()
+        absent = self.folder / "absent.svs"
+        result = run(self.folder / "empty", absent, "--out", self.out)
+        self.assertEqual((result.returncode, self.out.exists()), (2, False), result.stderr)
+        self.assertIn(f"{absent}: No such file or directory; the inputs have no other slide", result.stderr)
+        self.assertNotIn("and the other inputs", result.stderr)
         # A link that leads nowhere is no slide, either.
         link = self.folder / "link.svs"
         link.symlink_to("nowhere.svs")

@@ -159,6 +159,7 @@ TEST_CASE("a line about pixels that are too coarse names the level that was aske
   CHECK_FALSE(result.slides.at(0).done);
   const std::string named = " micrometres at input.level 1, and the 0.5 of the network is ";
   CHECK_MESSAGE(result.slides[0].error.find(named) != std::string::npos, result.slides[0].error);
+  CHECK_MESSAGE(result.slides[0].error.ends_with("; a lower input.level has finer pixels"), result.slides[0].error);
   // The coarser pixels are the slide's own.
   config = config_of(folder, "own");
   config.input.mpp = 2.0;

@@ -14,13 +14,16 @@ namespace {
 /// What helps where pixels are too coarse: a value for the setting that allows them, where it can. Without such a
 /// setting, no resolution. \param difference  by which the network's pixels are smaller, as a part of the slide's.
 std::string advice_for_coarse(const NetworkTiles& tiles, double difference, const TileNames& names) {
-  if (names.mpp_tolerance.empty()) return "leave " + names.mpp + " out to use them unchanged";
+  // Without its number; finer levels are there where one was asked for.
+  const std::string level = names.level.substr(0, names.level.find_last_of(' '));
+  const std::string finer = level.empty() ? "" : "; a lower " + level + " has finer pixels";
+  if (names.mpp_tolerance.empty()) return "leave " + names.mpp + " out to use them unchanged" + finer;
   // In hundredths, rounded up so that it suffices.
   const double percent = std::ceil(100.0 * difference - 1e-6);
-  if (percent / 100.0 > most_mpp_tolerance) return "a network for such pixels is needed";
+  if (percent / 100.0 > most_mpp_tolerance) return "a network for such pixels is needed" + finer;
   std::ostringstream text;
   text << "raise " << names.mpp_tolerance << " from " << tiles.mpp_tolerance << " (" << 100.0 * tiles.mpp_tolerance
-       << " %) to " << percent / 100.0 << " (" << percent << " %) to use them unchanged";
+       << " %) to " << percent / 100.0 << " (" << percent << " %) to use them unchanged" << finer;
   return text.str();
 }
 
