@@ -267,7 +267,8 @@ def map(
             of bool) becomes classes, 0 and 1, which are stored without loss; where tiles overlap the weights decide.
         labels: The same as ``output="labels"``: the function gives one channel of whole numbers, which are written as
             they are. Where tiles overlap, a pixel has the label of the tile whose centre is nearest (of equals the
-            earlier one), and levels of the pyramid have every second pixel: labels are never averaged.
+            earlier one), and levels of the pyramid have every second pixel: labels are never averaged. Without it one
+            channel of whole numbers is an image, whose pixels are; a warning says so of types other than uint8 and uint16.
         activation: Applied to the values first: ``"softmax"`` over the channels of a pixel, ``"sigmoid"`` of each value.
             Scores of classes (logits) need softmax: a sigmoid makes those above about 11.8 equal. With it ``range`` is (0, 1).
         range: Values that become 0 and the largest of ``sample``. What lies beyond is clamped in an image
@@ -371,6 +372,10 @@ def map(
     # Whole numbers that nothing else is said of are samples as they are.
     exact = kind == "labels" or (kind == "image" and range is None and first.dtype.kind in "iu")
     guessed = range is None and kind == "image" and not exact
+    # Samples are uint8 and uint16. What numbers other whole ones are is often labels.
+    if exact and output is None and planes.shape[1] == 1 and (first.dtype.kind == "i" or first.dtype.itemsize > 2):
+        logger.warning('the function gives one channel of %s, which is blended and averaged; give labels=True if these are labels, '
+                       'else output="image"', first.dtype)
     if exact:
         range = (0.0, float(_MOST[sample]))
     elif range is None:

@@ -628,6 +628,19 @@ def test_labels_are_never_blended(slide, tmp_path, dtype):
     assert numpy.array_equal(small, found[::2, ::2])
 
 
+def test_whole_numbers_that_may_be_labels_are_told(slide, tmp_path, caplog):
+    def told(dtype, channels=slice(0, 1), **more):
+        caplog.clear()
+        with caplog.at_level("WARNING", logger="slidestream"):
+            ss.map(slide, lambda pixels: (pixels[..., channels] > 99).astype(dtype), tile=512, batch=4, out=tmp_path / "a.ome.tif",
+                   **more)
+        return f"one channel of {dtype}, which is blended and averaged; give labels=True" in caplog.text
+
+    assert told("int64") and told("int16") and told("uint32")
+    assert not told("uint8") and not told("uint16") and not told("bool")
+    assert not told("int64", labels=True) and not told("int64", output="image") and not told("int64", slice(0, 3))
+
+
 def test_labels_are_read_as_they_are(slide, tmp_path):
     """As a slide, an image of labels gives its own levels, and nothing that is made of several of its pixels."""
     file = tmp_path / "labels.ome.tif"
