@@ -105,8 +105,10 @@ class Tissue(Models):
         mask = out / "images" / f"{name}.tissue.ome.tif"
         if vips():
             return vips_pixels(mask)[..., 0]
-        plain = out / "plain"
-        self.must("convert", mask, "--to", "ome-zarr", "--compression", "none", "--out", plain)
+        # A mask isn't converted: of a copy nobody knows that it is one.
+        plain, copy = out / "plain", out / "copy.ome.tif"
+        copy.write_bytes(mask.read_bytes().replace(b'Name="tissue"', b'Name="pixels"'))
+        self.must("convert", copy, "--to", "ome-zarr", "--compression", "none", "--out", plain)
         return level0(next((plain / "images").iterdir()))[..., 0]
 
     def masked(self, name, model, *more):
