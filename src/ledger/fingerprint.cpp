@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <iterator>
@@ -19,6 +21,7 @@
 #include "networks/onnx_files.hpp"
 #include "networks/onnx_network.hpp"
 #include "networks/tissue_network.hpp"
+#include "sink/background.hpp"
 #include "sink/content_hash.hpp"
 #include "sink/file_digest.hpp"
 #include "sink/image_formats.hpp"
@@ -80,8 +83,15 @@ std::vector<std::pair<std::string, std::string>> model_settings(const Config& co
 std::vector<std::pair<std::string, std::string>> volume_settings(const Config& config) {
   std::vector<std::pair<std::string, std::string>> settings;
   const std::vector<std::string> files = networks::volume_networks(config.volume.networks);
+  // They have gigabytes.
+  constexpr std::size_t most_at_once = 8;
+  std::vector<std::string> content_of(files.size());
+  std::atomic<std::size_t> next{0};
+  at_once(std::min(files.size(), most_at_once), [&] {
+    for (std::size_t i = next++; i < files.size(); i = next++) content_of[i] = networks::content_of_network(files[i]);
+  });
   std::string contents;
-  for (const std::string& file : files) contents += networks::content_of_network(file) + "\n";
+  for (const std::string& content : content_of) contents += content + "\n";
   settings.emplace_back("the networks", std::to_string(files.size()));
   settings.emplace_back("the networks' content", std::to_string(stable_hash(contents)));
   settings.emplace_back("the networks' runtime", networks::computed_by(config));

@@ -24,8 +24,8 @@ Cohorts::Cohorts(const std::string& manifest, const std::string& column) {
     throw ConfigError(manifest + ": has no column '" + one_line(column) + "'" + did_you_mean(column, header));
   }
   const auto slides = slide_column(header);
-  for (const auto& column : {wanted, slides}) {
-    if (column) require_only(header, *column, manifest);
+  for (const auto& each : {wanted, slides}) {
+    if (each) require_only(header, *each, manifest);
   }
   const std::size_t path_at = slides.value_or(0);
   const std::size_t cohort_at = *wanted;

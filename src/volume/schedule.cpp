@@ -116,13 +116,50 @@ std::optional<ScheduleStep> Schedule::next_at(Place& place, const std::vector<st
   return std::nullopt;
 }
 
+/// The absent network with the most work that no other GPU has; nothing where enough wait for a worker.
+std::optional<std::size_t> Schedule::to_load(const Place& place, const std::vector<std::size_t>& waiting) const {
+  std::optional<std::size_t> found;
+  std::size_t spare = 0;
+  for (std::size_t i = 0; i < networks(); ++i) {
+    const NetworkState& network = place.networks[i];
+    if (waiting[i] == 0) continue;
+    if (network.state == State::loaded && network.running == 0) ++spare;
+    const bool is_absent = network.state == State::absent && !is_elsewhere(i, place);
+    if (is_absent && (!found || waiting[i] > waiting[*found])) found = i;
+  }
+  return spare < workers_ ? found : std::nullopt;
+}
+
+std::optional<ScheduleLoad> Schedule::next_load() {
+  if (!has_gpus_) return std::nullopt;
+  const std::vector<std::size_t> waiting = work();
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    Place& place = places_[i];
+    // A GPU that isn't busy has work that another one may take up.
+    if (place.ahead || place.running < workers_) continue;
+    const auto network = to_load(place, waiting);
+    if (!network) continue;
+    NetworkState& state = place.networks[*network];
+    auto way = make_way(place, state.needs.loaded + state.needs.run, waiting, *network, true);
+    if (!way) continue;
+    memory(place).used += state.needs.loaded;
+    state.state = State::loading;
+    place.ahead = network;
+    ++loads_;
+    return ScheduleLoad{*network, i, std::move(*way)};
+  }
+  return std::nullopt;
+}
+
 bool Schedule::is_elsewhere(std::size_t network, const Place& place) const noexcept {
   return std::ranges::any_of(
       places_, [&](const Place& other) { return &other != &place && other.networks[network].state != State::absent; });
 }
 
 void Schedule::loaded(std::size_t network, std::size_t place) {
-  places_[place].networks[network].state = State::loaded;
+  Place& at = places_[place];
+  at.networks[network].state = State::loaded;
+  if (at.ahead == network) at.ahead.reset();
 }
 
 bool Schedule::done(const FragmentTask& task, std::size_t place) {
@@ -181,13 +218,16 @@ ScheduleStep Schedule::begin(Place& place, std::size_t network) {
 
 /// Unloads as many idle networks as `bytes` need: first those without work, and of these the ones that were used last.
 /// Networks are used in turn, so that it is longest until these are used again. Nothing changes if that isn't enough.
+/// \param keeps_work  those with work stay
 std::optional<std::vector<std::size_t>> Schedule::make_way(Place& place, std::uint64_t bytes,
-                                                           const std::vector<std::size_t>& waiting, std::size_t keep) {
+                                                           const std::vector<std::size_t>& waiting, std::size_t keep,
+                                                           bool keeps_work) {
   std::vector<NetworkState>& networks = place.networks;
   Memory& memory = this->memory(place);
   std::vector<std::size_t> idle;
   for (std::size_t i = 0; i < networks.size(); ++i) {
-    if (networks[i].state == State::loaded && networks[i].running == 0 && i != keep) idle.push_back(i);
+    const bool is_idle = networks[i].state == State::loaded && networks[i].running == 0;
+    if (is_idle && i != keep && !(keeps_work && waiting[i] > 0)) idle.push_back(i);
   }
   std::ranges::sort(idle, [&](std::size_t a, std::size_t b) {
     const bool a_works = waiting[a] > 0;

@@ -34,6 +34,13 @@ struct ScheduleStep {
   bool load = false;                ///< the task's network, after that
 };
 
+/// A network that a GPU loads while it computes with others.
+struct ScheduleLoad {
+  std::size_t network = 0;
+  std::size_t place = 0;            ///< the GPU
+  std::vector<std::size_t> unload;  ///< networks that make way first; nobody uses them, and they have no work
+};
+
 /// Decides what is in memory and what is computed next. It counts memory and does no work. Not thread-safe.
 ///
 /// Each volume, network and running fragment reserves its memory, and what doesn't fit waits. A volume is only admitted
@@ -45,6 +52,8 @@ struct ScheduleStep {
 ///
 /// On GPUs networks have memory of their own, and volumes all of the host's. The GPU that computes the fewest fragments
 /// is next. A network that another GPU has is loaded once more only for two fragments or more, and after all others.
+/// Workers end with their networks at about the same time. So each GPU loads as many ahead as it has workers, one at a
+/// time, in memory that no network with work has.
 class Schedule {
  public:
   /// \param networks  one, or one per fragment. \param budget  bytes of the host
@@ -69,7 +78,9 @@ class Schedule {
 
   /// What a worker does next; nothing: wait until something of the above or below happens.
   std::optional<ScheduleStep> next();
-  /// The network of a step with `load` was loaded.
+  /// What a GPU loads ahead, if anything. Ask when `next` has nothing.
+  std::optional<ScheduleLoad> next_load();
+  /// The network of a step with `load`, or of a load ahead, was loaded.
   void loaded(std::size_t network, std::size_t place = 0);
   /// A step ended. \return whether it was the last one of its volume that was left or being computed
   bool done(const FragmentTask& task, std::size_t place = 0);
@@ -97,6 +108,7 @@ class Schedule {
     std::vector<NetworkState> networks;
     Memory own;  ///< of a GPU
     std::size_t running = 0;
+    std::optional<std::size_t> ahead;  ///< the network that is loaded ahead
   };
   struct VolumeState {
     std::size_t number = 0;
@@ -118,8 +130,10 @@ class Schedule {
   VolumeState& volume(std::size_t number);
   std::optional<ScheduleStep> next_at(Place& place, const std::vector<std::size_t>& waiting);
   ScheduleStep begin(Place& place, std::size_t network);
+  std::optional<std::size_t> to_load(const Place& place, const std::vector<std::size_t>& waiting) const;
   std::optional<std::vector<std::size_t>> make_way(Place& place, std::uint64_t bytes,
-                                                   const std::vector<std::size_t>& waiting, std::size_t keep);
+                                                   const std::vector<std::size_t>& waiting, std::size_t keep,
+                                                   bool keeps_work = false);
 
   static constexpr auto none = static_cast<std::size_t>(-1);
 

@@ -70,6 +70,9 @@ class Graph final : public VolumeGraph {
             graph_, flow::serial, [this](const Work& work) { return body([&] { open(work); }); }, high),
         read_(
             graph_, readers, [this](const Work& work) { return body([&] { read(work); }); }, high),
+        load_(
+            graph_, std::max<std::size_t>(networks.gpus(), 1),
+            [this](const ScheduleLoad& step) { return body([&] { load(step.network, step.place); }); }, low),
         compute_(
             graph_, workers_, [this](const Step& step) { return body([&] { compute(step); }); }, low),
         fuse_(
@@ -182,6 +185,19 @@ class Graph final : public VolumeGraph {
       unload(step->place, step->unload);
       compute_.try_put({work, std::move(*step)});
     }
+    while (const auto step = schedule_.next_load()) {
+      unload(step->place, step->unload);
+      load_.try_put(*step);
+    }
+  }
+
+  std::shared_ptr<const LoadedNetwork> load(std::size_t number, std::size_t place) {
+    auto network = networks_.load(number, place);
+    const std::lock_guard lock(mutex_);
+    loaded_[place][number] = network;
+    schedule_.loaded(number, place);
+    pump();
+    return network;
   }
 
   void open(const Work& work) {
@@ -269,11 +285,7 @@ class Graph final : public VolumeGraph {
     const std::size_t place = step.step.place;
     std::shared_ptr<const LoadedNetwork> network;
     if (step.step.load) {
-      network = networks_.load(task.network, place);
-      const std::lock_guard lock(mutex_);
-      loaded_[place][task.network] = network;
-      schedule_.loaded(task.network, place);
-      pump();
+      network = load(task.network, place);
     } else {
       const std::lock_guard lock(mutex_);
       network = loaded_[place][task.network];
@@ -455,6 +467,7 @@ class Graph final : public VolumeGraph {
   flow::graph graph_;
   flow::function_node<Work> open_;
   flow::function_node<Work> read_;
+  flow::function_node<ScheduleLoad> load_;
   flow::function_node<Step> compute_;
   flow::function_node<Work> fuse_;
   flow::function_node<Work> write_;

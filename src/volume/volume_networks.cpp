@@ -9,7 +9,6 @@
 #include <new>
 #include <slidestream/error.hpp>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "config/keys.hpp"
@@ -20,6 +19,7 @@
 #include "networks/onnx_files.hpp"
 #include "networks/tile_planes.hpp"
 #include "runtime/machine.hpp"
+#include "sink/background.hpp"
 #include "volume/volume_run.hpp"
 
 namespace slidestream::volume {
@@ -65,12 +65,7 @@ OnnxSession::ChooseOutput chooser(const ModelConfig& model) {
 /// Calls `work` for each of some GPUs, at the same time. \throws what it threw for the first that failed
 void on_each(std::size_t gpus, const std::function<void(std::size_t)>& work) {
   std::vector<std::future<void>> others;
-  try {
-    for (std::size_t i = 1; i < gpus; ++i) others.push_back(std::async(std::launch::async, work, i));
-  } catch (const std::system_error& error) {
-    throw ConfigError(std::string("a thread can't be started: ") + error.code().message() +
-                      "; raise the system's limits");
-  }
+  for (std::size_t i = 1; i < gpus; ++i) others.push_back(in_background([&work, i] { work(i); }));
   work(0);
   for (std::future<void>& other : others) other.get();
 }

@@ -170,8 +170,8 @@ RunResult run_volumes(const Config& config, const VolumeNetworks& networks, cons
   result.threads = threads;
   result.devices = static_cast<int>(gpus);
   result.backend = gpus > 0 ? "cuda" : "cpu";
-  // Who waits for a GPU has a thread of its own.
-  const int all_threads = threads + static_cast<int>(workers * gpus);
+  // Who waits for a GPU has a thread of its own, and so has who loads a network there.
+  const int all_threads = threads + static_cast<int>((workers + 1) * gpus);
   const runtime::Work work;
   const tbb::global_control parallelism(tbb::global_control::max_allowed_parallelism,
                                         static_cast<std::size_t>(all_threads));

@@ -201,11 +201,16 @@ GpuSteps play_on_gpus(Schedule& schedule, const std::vector<NetworkNeeds>& needs
   steps.most.resize(gpus.budgets.size());
   std::vector<std::set<std::size_t>> loaded(gpus.budgets.size());
   std::vector<ScheduleStep> running;
+  std::vector<ScheduleLoad> ahead;
   std::set<std::pair<std::size_t, std::size_t>> done;
   for (std::size_t volume = 0; volume < volumes; ++volume) {
     REQUIRE(schedule.admit(volume, 10));
     schedule.ready(volume);
   }
+  const auto has_work = [&](std::size_t network) {
+    return std::ranges::count(done, network, &std::pair<std::size_t, std::size_t>::second) <
+           static_cast<std::ptrdiff_t>(volumes);
+  };
   std::size_t ended = 0;
   while (ended < volumes) {
     while (const auto step = schedule.next()) {
@@ -217,7 +222,15 @@ GpuSteps play_on_gpus(Schedule& schedule, const std::vector<NetworkNeeds>& needs
       REQUIRE(done.insert({step->task.volume, step->task.fragment}).second);
       running.push_back(*step);
     }
-    REQUIRE_FALSE(running.empty());
+    while (const auto load = schedule.next_load()) {
+      auto& here = loaded[load->place];
+      for (const std::size_t network : load->unload) REQUIRE((here.erase(network) == 1 && !has_work(network)));
+      REQUIRE((here.insert(load->network).second && has_work(load->network)));
+      REQUIRE(std::ranges::find(ahead, load->place, &ScheduleLoad::place) == ahead.end());
+      steps.loads[load->place].push_back(load->network);
+      ahead.push_back(*load);
+    }
+    REQUIRE_FALSE((running.empty() && ahead.empty()));
     for (std::size_t place = 0; place < gpus.budgets.size(); ++place) {
       std::uint64_t used = 0;
       for (const std::size_t network : loaded[place]) used += needs[network].loaded;
@@ -234,7 +247,13 @@ GpuSteps play_on_gpus(Schedule& schedule, const std::vector<NetworkNeeds>& needs
       REQUIRE(used == schedule.used_of_gpu(place));
       REQUIRE(used <= gpus.budgets[place]);
     }
-    const std::size_t at = random() % running.size();
+    const std::size_t at = random() % (running.size() + ahead.size());
+    if (at >= running.size()) {
+      const auto load = ahead.begin() + static_cast<std::ptrdiff_t>(at - running.size());
+      schedule.loaded(load->network, load->place);
+      ahead.erase(load);
+      continue;
+    }
     const ScheduleStep step = running[at];
     running.erase(running.begin() + static_cast<std::ptrdiff_t>(at));
     if (step.load) schedule.loaded(step.task.network, step.place);
@@ -278,6 +297,45 @@ TEST_CASE("two GPUs share the networks, and both compute where there is one") {
     Schedule one(single, 27, 100, 3, two);
     CHECK(play_on_gpus(one, single, two, 1, seed).most == std::vector<std::size_t>{2, 2});
     CHECK(one.loads() == 2);
+  }
+}
+
+TEST_CASE("a GPU loads networks ahead while it computes, and no worker loads one but the first") {
+  const std::vector<NetworkNeeds> networks(27, {100, 0});
+  constexpr std::size_t workers = 3;
+  for (const std::uint64_t budget : {2700, 700}) {
+    CAPTURE(budget);
+    Schedule schedule(networks, 27, 100, workers, ScheduleGpus{{budget}, 1});
+    for (std::size_t volume = 0; volume < 6; ++volume) {
+      REQUIRE(schedule.admit(volume, 10));
+      schedule.ready(volume);
+    }
+    CHECK_FALSE(schedule.next_load());
+    std::vector<ScheduleStep> running;
+    std::size_t steps = 0, loads = 0, ahead = 0;
+    for (;;) {
+      while (const auto step = schedule.next()) {
+        running.push_back(*step);
+        if (step->load) schedule.loaded(step->task.network);
+        loads += step->load ? 1 : 0;
+        ++steps;
+      }
+      if (running.empty()) break;
+      std::size_t at_once = 0;
+      while (const auto load = schedule.next_load()) {
+        CHECK_FALSE(schedule.next_load());
+        schedule.loaded(load->network);
+        ++at_once;
+      }
+      CHECK(at_once <= workers);
+      ahead += at_once;
+      schedule.done(running.front().task);
+      running.erase(running.begin());
+    }
+    CHECK(steps == 6 * 27);
+    CHECK(loads == workers);
+    CHECK(ahead == 27 - workers);
+    CHECK(schedule.used_of_gpu(0) <= budget);
   }
 }
 
