@@ -270,15 +270,17 @@ def ink_mask(ndimage, rgb):
     black = (most < 100) & (chroma <= 30)
     cold = ~black & (green > red) & (blue >= red)
     greenish = 4 * (blue - green) <= chroma
-    colours = [black, cold & greenish & (saturation >= 40), cold & ~greenish & (saturation >= 110),
-               ~black & ~cold & (red == most) & (5 * abs(green - blue) <= chroma) & (saturation >= 150)]
+    pure_blue = (blue == most) & (16 * (red - green) <= chroma)
+    ball_pen = ~black & ~cold & pure_blue & (most >= 110) & (saturation >= 150)
+    colours = [black, cold & greenish & (saturation >= 40), (cold & ~greenish & (saturation >= 110)) | ball_pen,
+               ~black & ~cold & (red == most) & (5 * abs(green - blue) <= chroma) & (saturation >= 190)]
     ranges = [ndimage.maximum_filter(c, 3) - ndimage.minimum_filter(c, 3) for c in (red, green, blue)]
     even = numpy.max(ranges, axis=0) <= 24
     ink = numpy.zeros(most.shape, bool)
     for colour in colours:
         ink |= large_enough(ndimage, colour & even, 256)
     near = ndimage.binary_dilation(ink, numpy.ones((9, 9)))
-    mixed = (green >= red) | ((most < 150) & (chroma <= 30))
+    mixed = (green >= red) | pure_blue | ((most < 150) & (chroma <= 30))
     mixed |= (red == most) & (3 * abs(green - blue) <= chroma) & (saturation >= 40)
     return (near & mixed) | ndimage.binary_erosion(near, numpy.ones((9, 9)), border_value=1)
 

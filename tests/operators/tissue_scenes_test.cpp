@@ -71,7 +71,7 @@ TEST_CASE("A tinted dark frame is no tissue, nor is the glass that it encloses")
 }
 
 TEST_CASE("Strokes of a pen are no tissue, nor is the glass that they encircle") {
-  for (const Rgb& ink : {Rgb{20, 120, 60}, Rgb{25, 50, 150}, Rgb{190, 25, 40}, Rgb{45, 42, 48}}) {
+  for (const Rgb& ink : {Rgb{20, 120, 60}, Rgb{25, 50, 150}, Rgb{190, 25, 40}, Rgb{45, 42, 48}, Rgb{50, 50, 140}}) {
     const PixelImage image = slide_with({300, 240}, [&](std::int64_t x, std::int64_t y, Rgb& colour) {
       const Rgb glass = colour;
       if (in_disc(x, y, 150, 120, 30)) colour = strong_stain;
@@ -88,6 +88,23 @@ TEST_CASE("Strokes of a pen are no tissue, nor is the glass that they encircle")
     CHECK(tissue_share(found_in(image, 0.25, 32.0, rule)) == doctest::Approx(disc).epsilon(0.02));
     rule.drops_ink = false;
     CHECK(tissue_share(found_in(image, 0.25, 32.0, rule)) > 2.0 * disc);
+  }
+}
+
+TEST_CASE("Even tissue in the colours of blood and of dense hematoxylin is no ink") {
+  // Hematoxylin alone of densities 2 and 2.4, and of 2 with eosin of 0.2 (Ruifrok and Johnston).
+  for (const Rgb& tissue : {Rgb{200, 70, 80}, Rgb{190, 60, 75}, Rgb{180, 60, 80}, Rgb{205, 80, 95}, Rgb{66, 59, 138},
+                            Rgb{51, 45, 123}, Rgb{65, 49, 135}}) {
+    const PixelImage image = slide_with({300, 240}, [&](std::int64_t x, std::int64_t y, Rgb& colour) {
+      if (in_disc(x, y, 150, 120, 60)) colour = strong_stain;
+      if (in_disc(x, y, 150, 120, 40)) colour = tissue;
+    });
+    CAPTURE(tissue[0]);
+    Mask ink = empty_mask(image.image, {}, {});
+    mark_ink(ink, image.view());
+    CHECK(tissue_share(ink) == 0.0);
+    const double disc = 3.14159 * 60 * 60 / (300 * 240);
+    CHECK(tissue_share(found_in(image, 0.25, 32.0, TissueRule{})) == doctest::Approx(disc).epsilon(0.02));
   }
 }
 

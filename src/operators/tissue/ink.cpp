@@ -16,6 +16,13 @@ constexpr int most_uneven = 24;
 constexpr std::int64_t least_ink = 256;
 constexpr std::int64_t ink_reach = 4;
 
+// Of blood the red is less saturated: eosin and haemoglobin let more green and blue pass than red ink.
+constexpr int least_red_saturation = 190;
+// Pure hematoxylin above this brightness has more red than green by at least a 15th of its chroma.
+constexpr int ball_pen_hue = 16;
+constexpr int least_ball_pen = 110;
+constexpr int least_ball_pen_saturation = 150;
+
 /// Colours of pens; 0 is none.
 enum InkColour : std::uint8_t { no_ink, green_ink, blue_ink, red_ink, black_ink, ink_colours, found_ink };
 
@@ -34,19 +41,25 @@ Colour colour_of(const std::uint8_t* pixel) noexcept {
   return {pixel[0], pixel[1], pixel[2], most, chroma, (255 * chroma + most / 2) / std::max<int>(most, 1)};
 }
 
+/// Whether blue is most, and red is hardly more than green.
+bool is_pure_blue(const Colour& c) noexcept { return c.blue == c.most && ball_pen_hue * (c.red - c.green) <= c.chroma; }
+
 InkColour ink_colour(const Colour& c) noexcept {
   if (c.most < 100 && c.chroma <= 30) return black_ink;
   if (c.green > c.red && c.blue >= c.red) {
     if (4 * (c.blue - c.green) <= c.chroma) return c.saturation >= 40 ? green_ink : no_ink;
     return c.saturation >= 110 ? blue_ink : no_ink;
   }
+  if (is_pure_blue(c)) {
+    return c.most >= least_ball_pen && c.saturation >= least_ball_pen_saturation ? blue_ink : no_ink;
+  }
   const bool is_red = c.red == c.most && 5 * std::abs(c.green - c.blue) <= c.chroma;
-  return is_red && c.saturation >= 150 ? red_ink : no_ink;
+  return is_red && c.saturation >= least_red_saturation ? red_ink : no_ink;
 }
 
 /// Whether a pixel beside ink may be ink that is mixed with glass.
 bool may_be_mixed(const Colour& c) noexcept {
-  if (c.green >= c.red || (c.most < 150 && c.chroma <= 30)) return true;
+  if (c.green >= c.red || is_pure_blue(c) || (c.most < 150 && c.chroma <= 30)) return true;
   return c.red == c.most && 3 * std::abs(c.green - c.blue) <= c.chroma && c.saturation >= 40;
 }
 

@@ -20,9 +20,11 @@ void mark_dark(Mask& out, const ConstHostView& rgb);
 /// Marks strokes of a pen as `mark_dark` marks what is dark.
 ///
 /// A pixel has the colour of ink if it is green to cyan (S >= 40), a blue that has less red than green (S >= 110), a
-/// red that has neither more green nor more blue (S >= 150), or a grey below 100. Stains of tissue have none of these:
-/// hematoxylin and eosin let red and blue pass, DAB red and green (Ruifrok and Johnston, 2001). The same four colours
-/// are told apart by the pen filters of IBM's deep-histopath (2018), with bounds per channel. Ink is even besides,
+/// red that has neither more green nor more blue (S >= 190), or a grey below 100. So has a blue of at least 110 whose
+/// red is above green by at most a 16th of its chroma (S >= 150): that of ball pens. Usual stains of tissue have none
+/// of these: hematoxylin and eosin let red and blue pass, DAB red and green (Ruifrok and Johnston, 2001). Blood is red
+/// with S below 190, unless it is very dense. The same four colours are told apart by the pen filters of IBM's
+/// deep-histopath (2018), with bounds per channel, which take blood and dense hematoxylin too. Ink is even besides,
 /// while tissue has grains: of a pixel and its eight neighbours no channel differs by more than 24. Regions of even
 /// pixels of one colour that have at least 256 pixels are ink. So is what lies between two of them that are at most
 /// 8 pixels apart, and within 4 pixels of ink what has its hue, however mixed with glass.
