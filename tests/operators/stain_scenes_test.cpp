@@ -56,8 +56,8 @@ Picture scene(const std::function<void(int, int, Rgb&)>& draw) {
   return picture;
 }
 
-/// The scene as it is normalised by its own stains; its pixels are 8 micrometres wide.
-std::shared_ptr<const Stain> stain_of(const Picture& picture) {
+/// The scene as it is normalised by its own stains.
+std::shared_ptr<const Stain> stain_of(const Picture& picture, double mpp = 8.0) {
   TemporaryFolder folder;
   TestDirectory level = tiled_directory(width, height, 64, 64, 3);
   for (int y = 0; y < height; y += 64) {
@@ -66,7 +66,7 @@ std::shared_ptr<const Stain> stain_of(const Picture& picture) {
   TestTiff tiff;
   tiff.directories = {level};
   const auto path = folder.write("slide.svs", tiff.bytes());
-  const auto slide = Slide::open(path, {.mpp = 8.0});
+  const auto slide = Slide::open(path, {.mpp = mpp});
   Config config;
   config.operators.run = {"stain"};
   const auto prepared = make_operators(config).at(0)->prepare({*slide, 0, path, slide->info().mpp});
@@ -114,5 +114,35 @@ TEST_CASE("Frames and pens change the colours of normalised tissue by at most 2"
       }
     }
     CHECK(most <= 2);
+  }
+}
+
+TEST_CASE("A stroke whose edges lie within pixels of the mask changes normalised tissue by at most 2 in the mean") {
+  // Pixels are 1 micrometre wide. At either edge half of those under a pixel of the mask are ink; their mean isn't.
+  const Picture tissue = scene([](int, int, Rgb&) {});
+  PixelImage image({width, height}, rgb_format);
+  image.bytes = to_bytes(tissue);
+  PixelImage expected(image.image, rgb_format);
+  stain_of(tissue, 1.0)->run(expected.view(), image.view());
+  for (const Rgb& ink : {Rgb{40, 60, 180}, Rgb{50, 50, 140}, Rgb{25, 50, 150}}) {
+    const Picture struck = scene([&](int x, int, Rgb& colour) {
+      if (x >= 284 && x < 364) colour = ink;
+    });
+    PixelImage made(image.image, rgb_format);
+    stain_of(struck, 1.0)->run(made.view(), image.view());
+    std::array<double, 3> sums{};
+    int pixels = 0;
+    for (int y = 0; y < height; ++y) {
+      for (int x = 0; x < width; ++x) {
+        if (!in_disc(x, y, 150)) continue;
+        ++pixels;
+        for (std::size_t c = 0; c < 3; ++c) {
+          const int channel = static_cast<int>(c);
+          sums[c] += std::abs(int{made.at(x, y, channel)} - int{expected.at(x, y, channel)});
+        }
+      }
+    }
+    CAPTURE(ink[0]);
+    for (const double sum : sums) CHECK(sum / pixels <= 2.0);
   }
 }

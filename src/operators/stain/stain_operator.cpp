@@ -25,11 +25,10 @@ StainBasis stains_of(const SlideContext& context, const Config& config) {
     for (std::size_t j = 0; j < white.size(); ++j) white[j] = static_cast<std::uint8_t>(config.stain.white.at(j));
   }
   Mask stained = *mask;
-  const bool may_have_ink = config.tissue.source == TissueSource::geojson || !config.tissue.model.empty();
-  if (may_have_ink && config.tissue.ink == TissueInk::drop) {
-    // A mask that was found by saturation has none.
+  if (config.tissue.ink == TissueInk::drop) {
+    // A mask that was found by saturation has no ink itself, but pixels that a stroke covers in part.
     Mask ink = empty_mask(mask->size, mask->scale, mask->level0);
-    mark_ink(ink, preparation.image().view());
+    mark_ink_and_edges(ink, preparation.image().view());
     for (std::size_t i = 0; i < ink.pixels.size(); ++i) {
       if (ink.pixels[i] != 0) stained.pixels[i] = 0;
     }

@@ -15,6 +15,7 @@ namespace {
 constexpr int most_uneven = 24;
 constexpr std::int64_t least_ink = 256;
 constexpr std::int64_t ink_reach = 4;
+constexpr std::int64_t edge_reach = 2;
 
 // Of blood the red is less saturated: eosin and haemoglobin let more green and blue pass than red ink.
 constexpr int least_red_saturation = 190;
@@ -181,6 +182,11 @@ void mark_ink(Mask& out, const ConstHostView& rgb) {
   // What is left of it is ink itself, and what lies between.
   spread(ink, 0, ink_reach);
   for (std::size_t i = 0; i < ink.pixels.size(); ++i) out.pixels[i] |= ink.pixels[i];
+}
+
+void mark_ink_and_edges(Mask& out, const ConstHostView& rgb) {
+  mark_ink(out, rgb);
+  spread(out, 1, edge_reach);
 }
 
 }  // namespace slidestream::operators

@@ -30,4 +30,8 @@ void mark_dark(Mask& out, const ConstHostView& rgb);
 /// 8 pixels apart, and within 4 pixels of ink what has its hue, however mixed with glass.
 void mark_ink(Mask& out, const ConstHostView& rgb);
 
+/// Marks ink, and pixels within 2 of it: those that an edge of a stroke crosses hold finer pixels that are ink,
+/// whatever their mean looks like. \param out  without marks
+void mark_ink_and_edges(Mask& out, const ConstHostView& rgb);
+
 }  // namespace slidestream::operators
