@@ -265,6 +265,8 @@ void SlideOpener::tell_of_tissue(const SlideRun& run, const SlideContext& about)
                         operators::doubt_of_pixel_size(context_.config.operators.runs("stain"), "set input.mpp"));
   }
   tell_of_share(run, about.common->share());
+  const std::string ink = operators::doubt_of_ink(about.common->ink_share(), about.common->share().value_or(0.0));
+  if (!ink.empty() && context_.on_message) context_.on_message(run.path + ": " + ink);
   const std::size_t ignored = about.common->ignored();
   if (ignored > 0 && context_.on_message) {
     context_.on_message(

@@ -369,6 +369,20 @@ class Shares(Files):
         self.assertEqual([round(float(row["tissue.share"]), 1) for row in self.rows()], [1.0, 0.5, 0.0])
         self.assertNotIn("grey", result.stderr)
 
+    def test_ink_that_is_large_beside_the_tissue_gets_a_line(self):
+        pink = numpy.full((1600, 1600, 3), 242, numpy.uint8)
+        pink[:800] = (190, 90, 150)
+        inked = pink.copy()
+        inked[1008:1408] = (25, 50, 150)
+        for name, image in (("plain", pink), ("inked", inked)):
+            self.written(f"{name}.tif", (image, HALF_MICROMETRE))
+        result = self.assertDone(run(*(self.folder / f"{name}.tif" for name in ("plain", "inked")), "--out", self.out,
+                                     "--operators", "tissue"))
+        # Of 25 rows of the mask those at the edges aren't even.
+        self.assertIn("inked.tif: at least 23.0 % of the slide are left out as ink; look at its mask, and set "
+                      'tissue.ink = "keep" if that is tissue', result.stderr)
+        self.assertEqual(result.stderr.count("as ink"), 1, result.stderr)
+
     def test_a_slide_whose_colours_are_missing_is_called_grey(self):
         file = self.folder / "black.tif"
         with tifffile.TiffWriter(file) as tif:

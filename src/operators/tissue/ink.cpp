@@ -144,7 +144,7 @@ void mark_dark(Mask& out, const ConstHostView& rgb) {
   }
 }
 
-void mark_ink(Mask& out, const ConstHostView& rgb) {
+std::int64_t mark_ink(Mask& out, const ConstHostView& rgb) {
   const Size size = rgb.image;
   std::array<std::int64_t, ink_colours> counts{};
   // Colours of even pixels, which wait there for their turn.
@@ -158,7 +158,7 @@ void mark_ink(Mask& out, const ConstHostView& rgb) {
       ++counts[colour];
     }
   }
-  if (std::ranges::none_of(counts, [](std::int64_t count) { return count >= least_ink; })) return;
+  if (std::ranges::none_of(counts, [](std::int64_t count) { return count >= least_ink; })) return 0;
   Mask ink = empty_mask(size, out.scale, out.level0);
   for (std::uint8_t colour = green_ink; colour < ink_colours; ++colour) {
     if (counts[colour] < least_ink) continue;
@@ -169,6 +169,7 @@ void mark_ink(Mask& out, const ConstHostView& rgb) {
     }
   }
   for (std::size_t i = 0; i < colours.size(); ++i) ink.pixels[i] = colours[i] == found_ink ? 1 : 0;
+  const std::int64_t found = std::ranges::count(colours, std::uint8_t{found_ink});
   std::vector<std::uint8_t>().swap(colours);
   spread(ink, 1, ink_reach);
   for (std::int64_t y = 0; y < size.height; ++y) {
@@ -182,6 +183,7 @@ void mark_ink(Mask& out, const ConstHostView& rgb) {
   // What is left of it is ink itself, and what lies between.
   spread(ink, 0, ink_reach);
   for (std::size_t i = 0; i < ink.pixels.size(); ++i) out.pixels[i] |= ink.pixels[i];
+  return found;
 }
 
 void mark_ink_and_edges(Mask& out, const ConstHostView& rgb) {

@@ -80,7 +80,12 @@ Mask Preparation::make_mask() {
   }
   slide_.info().require_no_labels("tissue is found by colours");
   const TissueRule rule = rule_of(tissue_);
-  if (tissue_.model.empty()) return find_tissue(image().view(), small_.scale, level0, mpp_, rule);
+  if (tissue_.model.empty()) {
+    std::int64_t ink_pixels = 0;
+    Mask mask = find_tissue(image().view(), small_.scale, level0, mpp_, rule, &ink_pixels);
+    ink_share_ = static_cast<double>(ink_pixels) / static_cast<double>(mask.pixels.size());
+    return mask;
+  }
   if (network_ == nullptr) throw Error("internal: the network that finds tissue isn't open");
   const TissueNetworkTiles tiles = plan_tissue_tiles(slide_.info(), *network_, most_network_bytes_);
   Mask mask = empty_mask(small_.size, small_.scale, level0);
@@ -116,6 +121,15 @@ std::string doubt_of_share(double share, const std::string& keys) {
   std::ostringstream text;
   text << std::fixed << std::setprecision(1) << 100.0 * share << " % of the slide are tissue; look at its mask";
   if (!keys.empty()) text << ", and set " << keys << " if it is wrong";
+  return text.str();
+}
+
+std::string doubt_of_ink(double ink_share, double tissue_share) {
+  constexpr double suspicious = 0.1;
+  if (ink_share == 0.0 || ink_share < suspicious * (ink_share + tissue_share)) return {};
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(1) << "at least " << 100.0 * ink_share
+       << " % of the slide are left out as ink; look at its mask, and set tissue.ink = \"keep\" if that is tissue";
   return text.str();
 }
 

@@ -61,6 +61,9 @@ class Preparation {
   /// The part of the mask that is tissue; none where no operator asked for it.
   const std::optional<double>& share() const noexcept { return share_; }
 
+  /// The part of the small level that is ink, without the edges of strokes; 0 where the mask isn't found by colour.
+  double ink_share() const noexcept { return ink_share_; }
+
   /// Whether any operator asked.
   bool is_asked() const noexcept { return asked_; }
   const Admission& admission() const noexcept { return admission_; }
@@ -86,6 +89,7 @@ class Preparation {
   std::optional<SmallImage> image_;
   std::shared_ptr<const Mask> mask_;
   std::optional<double> share_;
+  double ink_share_ = 0.0;
   std::size_t ignored_ = 0;
 };
 
@@ -101,7 +105,11 @@ std::string doubt_of_pixel_size(bool fits_stains, const std::string& remedy);
 /// empty where the caller can't set any
 std::string doubt_of_share(double share, const std::string& keys);
 
-/// Both for a mask that was found with the default settings, a line each. \param mpp  `SlideInfo::mean_mpp`
+/// Says that so much was left out as ink, where that is a tenth or more of it and the tissue. Empty where it is less.
+std::string doubt_of_ink(double ink_share, double tissue_share);
+
+/// Pixel size and share, for a mask that was found with the default settings, a line each. \param mpp
+/// `SlideInfo::mean_mpp`
 std::vector<std::string> doubts_of_tissue(const Mask& mask, const std::optional<double>& mpp,
                                           const std::string& remedy);
 

@@ -168,13 +168,14 @@ void drop_holes_and_specks(Mask& mask, const std::optional<double>& mpp, const T
 }
 
 Mask find_tissue(const ConstHostView& rgb, const GridScale& scale, Size level0, const std::optional<double>& mpp,
-                 const TissueRule& rule) {
+                 const TissueRule& rule, std::int64_t* ink_pixels) {
   const Size size = rgb.image;
   if (rgb.rect != Rect{0, 0, size.width, size.height}) {
     throw std::invalid_argument("tissue is found on a whole level");
   }
   Mask out = empty_mask(size, scale, level0);
-  if (rule.drops_ink) mark_ink(out, rgb);
+  const std::int64_t found_ink = rule.drops_ink ? mark_ink(out, rgb) : 0;
+  if (ink_pixels != nullptr) *ink_pixels = found_ink;
   mark_dark(out, rgb);
   std::vector<std::uint8_t> values(out.pixels.size());
   std::vector<std::uint8_t> medians(values.size());

@@ -69,10 +69,11 @@ struct TissueRule {
 ///
 /// Integers throughout: the mask depends on the small level alone. \param rgb the whole small level, host memory \param
 /// scale level 0 pixels a pixel of it \param mpp micrometres per pixel of level 0; where it isn't known, the rules in
-/// um^2 are off: all holes are filled unless `filled_um2` is 0, and no speck is dropped \throws std::invalid_argument
+/// um^2 are off: all holes are filled unless `filled_um2` is 0, and no speck is dropped \param ink_pixels  what
+/// `mark_ink` returned, if given \throws std::invalid_argument
 /// when the view isn't the whole image in RGB
 Mask find_tissue(const ConstHostView& rgb, const GridScale& scale, Size level0, const std::optional<double>& mpp,
-                 const TissueRule& rule = {});
+                 const TissueRule& rule = {}, std::int64_t* ink_pixels = nullptr);
 
 /// Step 5 of `find_tissue`, but that nothing is taken out at the end. \param mpp  as there
 void drop_holes_and_specks(Mask& mask, const std::optional<double>& mpp, const TissueRule& rule);
