@@ -10,7 +10,7 @@
 #include "slide/likeness/level_cells.hpp"
 #include "slide/likeness/place_judge.hpp"
 #include "slide/likeness/single_pixels.hpp"
-#include "slide/likeness/swapped_colours.hpp"
+#include "slide/likeness/other_colours.hpp"
 
 namespace slidestream {
 namespace {
@@ -111,7 +111,7 @@ bool is_like_level(const Slide& slide, std::size_t larger, std::size_t level, co
   }
   if (compared.empty()) return is_plain;
   if (!pairs.are_alike() && !show_single_pixels(levels, compared)) return false;
-  if (has_swapped_colours(levels, *compared.front())) return false;
+  if (has_other_colours(levels, compared)) return false;
   return !levels.plan.has_places || !judge.has_unlike_corner(parts);
 }
 

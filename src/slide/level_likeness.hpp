@@ -17,14 +17,17 @@ namespace slidestream {
 /// Those places and two in each corner are also judged one by one in levels of at most 2^23 pixels, where reading them
 /// takes some hundredths of a second at most. Such a level isn't like the larger one if a place has pixels that nothing
 /// there can have been reduced to, as a label has that lies over a corner. Zeros in the larger level, and tiles that
-/// share their bytes, may not be written yet, and aren't judged so. A level whose red and blue are exchanged isn't like
-/// it, either.
+/// share their bytes, may not be written yet, and aren't judged so.
+///
+/// A level isn't like the larger one, either, if its colours are those with red, green and blue in another order, are
+/// numbers of YCbCr that are read as RGB, or are grey where the larger one has colours, or the reverse. A level that is
+/// darker, paler or tinted is like it.
 ///
 /// All tiles of the smaller level are looked at, or, where its size is that of a level to the pixel (a half, a quarter,
-/// ...) or more than 2^23 pixels, eight at most; and six places of the larger one, mostly a tile each. The corners take
-/// four tiles of the smaller level and eight places of the larger one more. Levels of less than 2^10 pixels, or of a
-/// millionth of the larger one's, on which no label can be read, are like it; levels with tiles of more than 2^24
-/// pixels aren't. Pictures of at most 2^26 pixels are held at a time. In the calling thread.
+/// ...) or more than 2^23 pixels, eight at most; and six places of the larger one, mostly a tile each, twice unless both
+/// are grey. The corners take four tiles of the smaller level and eight places of the larger one more. Levels of less
+/// than 2^10 pixels, or of a millionth of the larger one's, on which no label can be read, are like it; levels with
+/// tiles of more than 2^24 pixels aren't. Pictures of at most 2^26 pixels are held at a time. In the calling thread.
 /// \param budget  asked before each tile and place. \throws SlideError when the system fails, or the budget is spent
 bool is_like_level(const Slide& slide, std::size_t larger, std::size_t level, const OpenBudget& budget);
 

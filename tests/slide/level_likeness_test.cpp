@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
@@ -184,9 +186,24 @@ Picture in_red(const Picture& picture) {
   return coloured;
 }
 
-Picture with_red_and_blue_swapped(Picture picture) {
-  for (std::size_t i = 0; i < picture.data.size(); i += 3) std::swap(picture.data[i], picture.data[i + 2]);
+/// Three samples of a pixel.
+using Samples = std::array<double, 3>;
+
+Picture recoloured(Picture picture, const std::function<Samples(const Samples&)>& change) {
+  for (std::size_t i = 0; i < picture.data.size(); i += 3) {
+    std::uint8_t* pixel = picture.data.data() + i;
+    const Samples changed =
+        change({static_cast<double>(pixel[0]), static_cast<double>(pixel[1]), static_cast<double>(pixel[2])});
+    for (std::size_t sample = 0; sample < 3; ++sample) pixel[sample] = to_sample(changed[sample]);
+  }
   return picture;
+}
+
+double grey_of(const Samples& rgb) { return 0.299 * rgb[0] + 0.587 * rgb[1] + 0.114 * rgb[2]; }
+
+Samples ycbcr_of(const Samples& rgb) {
+  const double luminance = grey_of(rgb);
+  return {luminance, 128.0 + (rgb[2] - luminance) / 1.772, 128.0 + (rgb[0] - luminance) / 1.402};
 }
 
 std::map<std::string, Picture> made_up_pictures() {
@@ -333,12 +350,55 @@ TEST_CASE("in colour, too, and a label as JPEG has it") {
   }
 }
 
-TEST_CASE("an image whose red and blue are swapped is no level") {
+TEST_CASE("an image in other colours than the slide's is no level") {
+  const Picture picture = in_red(tissue());
+  LevelsOf slide(picture);
+  LevelsOf of_ycbcr(recoloured(picture, ycbcr_of));
+  LevelsOf of_grey(grey(picture));
+  for (const int by : {2, 4, 16}) {
+    CAPTURE(by);
+    const Picture level = reduced(picture, by);
+    std::array<std::size_t, 3> order = {0, 1, 2};
+    while (std::ranges::next_permutation(order).found) {
+      INFO("samples ", order[0], order[1], order[2]);
+      check_no_level(slide, recoloured(level, [&order](const Samples& from) {
+                       return Samples{from[order[0]], from[order[1]], from[order[2]]};
+                     }));
+    }
+    check_no_level(slide, recoloured(level, ycbcr_of));
+    check_no_level(slide, grey(level));
+    check_no_level(slide, recoloured(level, [](const Samples& from) {
+                     const double value = grey_of(from);
+                     return Samples{value, value, value};
+                   }));
+    check_no_level(of_ycbcr, level);
+    check_no_level(of_grey, level);
+  }
+}
+
+TEST_CASE("a smaller level that is paler, tinted or of another gamma than the slide is one") {
   const Picture picture = in_red(tissue());
   LevelsOf slide(picture);
   for (const int by : {2, 4, 16}) {
     CAPTURE(by);
-    check_no_level(slide, with_red_and_blue_swapped(reduced(picture, by)));
+    const Picture level = reduced(picture, by);
+    check_sound_level(slide, recoloured(level, [](const Samples& from) {
+                        const double value = grey_of(from);
+                        Samples paler{};
+                        for (std::size_t i = 0; i < 3; ++i) paler[i] = value + 0.6 * (from[i] - value);
+                        return paler;
+                      }));
+    check_sound_level(slide, recoloured(level, [](const Samples& from) {
+                        return Samples{from[0] - 20.0, from[1], from[2] - 10.0};
+                      }));
+    for (const double gamma : {1.0 / 2.2, 2.2}) {
+      CAPTURE(gamma);
+      check_sound_level(slide, recoloured(level, [gamma](const Samples& from) {
+                          Samples changed{};
+                          for (std::size_t i = 0; i < 3; ++i) changed[i] = 255.0 * std::pow(from[i] / 255.0, gamma);
+                          return changed;
+                        }));
+    }
   }
 }
 
