@@ -8,9 +8,9 @@
 #include "slide/likeness/compared_levels.hpp"
 #include "slide/likeness/correlation.hpp"
 #include "slide/likeness/level_cells.hpp"
+#include "slide/likeness/other_colours.hpp"
 #include "slide/likeness/place_judge.hpp"
 #include "slide/likeness/single_pixels.hpp"
-#include "slide/likeness/other_colours.hpp"
 
 namespace slidestream {
 namespace {
