@@ -28,8 +28,8 @@ namespace slidestream {
 /// both are grey. The corners take four tiles of the smaller level and eight places of the larger one more. Levels of
 /// less than 2^10 pixels, or of a millionth of the larger one's, on which no label can be read, are like it; levels
 /// with tiles of more than 2^24 pixels aren't. Pictures of at most 2^26 pixels are held at a time. In the calling
-/// thread. \param budget  asked before each tile and place. \throws SlideError when the system fails, or the budget is
-/// spent
+/// thread.
+/// \param budget  asked before each tile and place. \throws SlideError when the system fails, or the budget is spent
 bool is_like_level(const Slide& slide, std::size_t larger, std::size_t level, const OpenBudget& budget);
 
 /// Most bytes of pictures that `is_like_level` holds at a time for these levels, as files have them.

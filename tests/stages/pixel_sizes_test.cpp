@@ -122,6 +122,25 @@ TEST_CASE("images keep both sizes of pixels that are taken for square") {
   CHECK(image->info().said_mpp_y.value_or(0.0) == doctest::Approx(10000.0 / 20100.0));
 }
 
+TEST_CASE("images of a level that is smaller by other factors across and down have both sizes") {
+  const TemporaryFolder folder;
+  TestTiff tiff;
+  const Picture whole = make_stained_picture(1005, 799, 1);
+  tiff.directories = {level_of(whole), level_of(cut(reduced(whole, 4), 0, 0, 250, 198))};
+  tiff.directories[0].set(282, rational, {20000}).set(283, rational, {20000}).set_short(296, 3);
+  const std::string slide = folder.write("square.tif", tiff.bytes());
+  REQUIRE(Slide::open(slide)->info().levels.size() == 2);
+  REQUIRE_FALSE(Slide::open(slide)->info().said_mpp_y.has_value());
+  Config config = config_of(folder, "square");
+  config.operators.run = {"identity"};
+  config.input.level = 1;
+  const RunResult result = run(config, {slide});
+  REQUIRE_MESSAGE(result.slides.at(0).complete(), result.slides[0].error);
+  const auto image = Slide::open(std::filesystem::path(config.output.dir) / "images/square.identity.ome.tif");
+  CHECK(image->info().mpp.value() == doctest::Approx(0.5 * 1005 / 250).epsilon(1e-6));
+  CHECK(image->info().said_mpp_y.value_or(0.0) == doctest::Approx(0.5 * 799 / 198).epsilon(1e-6));
+}
+
 TEST_CASE("what needs one pixel size refuses others by name, and takes input.mpp") {
   const TemporaryFolder folder;
   const std::string slide = unequal_slide(folder);

@@ -67,7 +67,13 @@ ImageDescription describe_image(const RunContext& context, const SlideRun& slide
   description.labels = product.labels;
   description.blank_label = product.blank_label;
   description.mpp = slide.result.mpp;
-  if (info.said_mpp_y) description.mpp_y = *info.said_mpp_y * info.downsample_y(slide.level);
+  // Levels may be smaller by other factors across and down, so that square pixels aren't there.
+  const double down = info.downsample_y(slide.level);
+  if (info.said_mpp_y) {
+    description.mpp_y = *info.said_mpp_y * down;
+  } else if (info.mpp && down != info.downsample_x(slide.level)) {
+    description.mpp_y = *info.mpp * down;
+  }
   if (info.magnification) description.magnification = *info.magnification / level.downsample;
   if (network != nullptr) {
     description.size = network->stitch.image;
