@@ -100,21 +100,13 @@ double mean_difference(const std::vector<ColourPair>& pairs, const Change& chang
 }
 
 double least_changed_difference(const std::vector<ColourPair>& pairs) {
-  double least = std::min({mean_difference(pairs,
-                                           [](const ColourPair& of) {
-                                             return ColourPair{of.small, to_grey(of.large)};
-                                           }),
-                           mean_difference(pairs,
-                                           [](const ColourPair& of) {
-                                             return ColourPair{to_grey(of.small), of.large};
-                                           }),
-                           mean_difference(pairs,
-                                           [](const ColourPair& of) {
-                                             return ColourPair{of.small, to_ycbcr(of.large)};
-                                           }),
-                           mean_difference(pairs, [](const ColourPair& of) {
-                             return ColourPair{of.small, from_ycbcr(of.large)};
-                           })});
+  const auto grey_level = [](const ColourPair& of) { return ColourPair{of.small, to_grey(of.large)}; };
+  const auto grey_slide = [](const ColourPair& of) { return ColourPair{to_grey(of.small), of.large}; };
+  const auto ycbcr_level = [](const ColourPair& of) { return ColourPair{of.small, to_ycbcr(of.large)}; };
+  const auto ycbcr_slide = [](const ColourPair& of) { return ColourPair{of.small, from_ycbcr(of.large)}; };
+  // Twice: samples that were stretched each by itself are nearly grey.
+  const double grey = 2.0 * std::min(mean_difference(pairs, grey_level), mean_difference(pairs, grey_slide));
+  double least = std::min({grey, mean_difference(pairs, ycbcr_level), mean_difference(pairs, ycbcr_slide)});
   std::array<std::size_t, 3> order = {0, 1, 2};
   while (std::ranges::next_permutation(order).found) {
     least = std::min(least, mean_difference(pairs, [&order](const ColourPair& of) {
