@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::int64_t blocks_along = 8;
 constexpr double least_correlation = 0.6;
-constexpr double most_difference = 8.0;  ///< of 255
+constexpr double most_difference = 8.0;   ///< of 255
+constexpr std::uint64_t most_unseen = 4;  ///< times the contrast of places that are compared
 
 /// Values of the same places in both levels.
 class Pairs {
@@ -97,18 +98,23 @@ bool is_like_level(const Slide& slide, std::size_t larger, std::size_t level, co
   const std::vector<LevelCell> cells = choose_cells(levels, parts);
   // Of one colour: it shows nothing but that.
   const bool is_plain = cells.empty() || cells.front().contrast == 0;
+  std::uint64_t unseen = 0;
+  std::uint64_t seen = 0;
   for (const LevelCell& cell : cells) {
-    if (cell.contrast == 0 && !is_plain) {
-      if (compared.empty()) return true;
-      break;
-    }
+    if (cell.contrast == 0 && !is_plain) break;
     if (compared.size() == most_compared_cells) break;
     const std::optional<CellSight> sight = see(levels, cell);
-    if (!sight) continue;
+    if (!sight) {
+      unseen = std::max(unseen, cell.contrast);
+      continue;
+    }
+    seen = std::max(seen, cell.contrast);
     if (levels.plan.has_places && judge.is_unlike(cell, *sight)) return false;
     compared.push_back(&cell);
     add_blocks(pairs, levels, cell, *sight);
   }
+  // What shows most lies where the larger level has no tiles.
+  if (unseen > most_unseen * seen) return false;
   if (compared.empty()) return is_plain;
   if (!pairs.are_alike() && !show_single_pixels(levels, compared)) return false;
   if (has_other_colours(levels, compared)) return false;

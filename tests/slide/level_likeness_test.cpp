@@ -423,6 +423,28 @@ TEST_CASE("a tile that isn't there yet isn't compared") {
   }
 }
 
+TEST_CASE("a smaller image that shows most where the slide has no tiles is no level") {
+  const TemporaryFolder folder;
+  const auto levels_of = [&](const Picture& picture, const Picture& level, const auto& is_missing) {
+    TestTiff tiff;
+    tiff.directories = {as_level(picture), as_level(level)};
+    std::vector<Bytes>& tiles = tiff.directories[0].tiles;
+    for (std::size_t i = 0; i < tiles.size(); ++i) {
+      if (is_missing(i)) tiles[i].clear();
+    }
+    return Slide::open(folder.write("slide.tif", tiff.bytes()))->info().levels.size();
+  };
+  const Picture glass = grey_picture(2048, 1536, [](int, int) { return 243; });
+  const Picture label = with_label(reduced(glass, 4), 0.2, true, true);
+  CHECK(levels_of(glass, label, [](std::size_t) { return true; }) == 1);
+  CHECK(levels_of(glass, label, [](std::size_t i) { return i != 0; }) == 1);
+  // Scanners may leave out what is blank.
+  const Picture half =
+      grey_picture(2048, 1536, [all = tissue()](int x, int y) { return x < 1024 ? at(all, x, y) : 255; });
+  constexpr std::size_t columns = 8;
+  CHECK(levels_of(half, reduced(half, 4), [](std::size_t i) { return i % columns >= columns / 2; }) == 2);
+}
+
 TEST_CASE("real slides: levels stay however they were made, and labels are found") {
   const auto root = test_data_root();
   if (!root) return report_skipped("no test data");

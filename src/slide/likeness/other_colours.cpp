@@ -11,6 +11,7 @@
 namespace slidestream {
 namespace {
 
+constexpr std::int64_t blocks_along = 8;
 constexpr double least_difference = 5.0;  ///< of 255, a sample on average
 constexpr double least_gain = 3.0;        ///< so many times less is what differs once colours are changed
 
@@ -22,46 +23,76 @@ struct ColourPair {
   MeanColour large;
 };
 
-struct MeanOfPlace {
-  MeanColour colour{};
-  bool is_plain = true;  ///< all pixels are equal
+/// RGB of a rectangle of a level.
+struct ColourPicture {
+  std::int64_t width = 0;
+  std::vector<std::uint8_t> samples;
+
+  bool is_plain() const { return std::equal(samples.begin() + 3, samples.end(), samples.begin()); }
+  MeanColour mean(std::int64_t left, std::int64_t top, std::int64_t right, std::int64_t bottom) const {
+    std::array<std::uint64_t, 3> sums{};
+    for (std::int64_t y = top; y < bottom; ++y) {
+      const std::uint8_t* pixel = samples.data() + 3 * (y * width + left);
+      for (std::int64_t x = left; x < right; ++x, pixel += 3) {
+        for (std::size_t i = 0; i < 3; ++i) sums[i] += pixel[i];
+      }
+    }
+    const auto count = static_cast<double>((right - left) * (bottom - top));
+    MeanColour colour;
+    for (std::size_t i = 0; i < 3; ++i) colour[i] = static_cast<double>(sums[i]) / count;
+    return colour;
+  }
 };
 
-std::optional<MeanOfPlace> mean_of(const Slide& slide, std::size_t level, const PixelRange& columns,
-                                   const PixelRange& rows) {
+std::optional<ColourPicture> read_colours(const Slide& slide, std::size_t level, const PixelRange& columns,
+                                          const PixelRange& rows) {
   return unless_bad([&] {
-    std::vector<std::uint8_t> samples(static_cast<std::size_t>(3 * columns.size() * rows.size()));
+    ColourPicture picture{columns.size(),
+                          std::vector<std::uint8_t>(static_cast<std::size_t>(3 * columns.size() * rows.size()))};
     read_rgb(slide, level, columns.begin, rows.begin,
-             {samples.data(), 3 * columns.size(), columns.size(), rows.size(), rgb_format});
-    std::array<std::uint64_t, 3> sums{};
-    MeanOfPlace mean;
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-      sums[i % 3] += samples[i];
-      mean.is_plain = mean.is_plain && samples[i] == samples[i % 3];
-    }
-    const auto count = static_cast<double>(columns.size() * rows.size());
-    for (std::size_t i = 0; i < 3; ++i) mean.colour[i] = static_cast<double>(sums[i]) / count;
-    return mean;
+             {picture.samples.data(), 3 * columns.size(), columns.size(), rows.size(), rgb_format});
+    return picture;
   });
 }
 
-/// A third of a cell's rows: the pixels of the larger level take as many bytes as the luminance of all.
-std::optional<ColourPair> colours_of(const ComparedLevels& levels, const LevelCell& cell) {
+/// Blocks of a third of a cell's rows: the pixels of the larger level take as many bytes as the luminance of all.
+std::vector<ColourPair> colours_of(const ComparedLevels& levels, const LevelCell& cell) {
   const ComparisonPlan& plan = levels.plan;
   const std::int64_t left = cell.level_left();
   const std::int64_t right = left + cell.width;
   const std::int64_t height = std::max<std::int64_t>(1, cell.height / 3);
   const std::int64_t top = cell.level_top() + (cell.height - height) / 2;
   const std::int64_t bottom = top + height;
+  const PixelRange columns(left, right, plan.factor_x, levels.large.width);
+  const PixelRange rows(top, bottom, plan.factor_y, levels.large.height);
   levels.budget.check();
-  const std::optional<MeanOfPlace> large =
-      mean_of(levels.slide, levels.larger, {left, right, plan.factor_x, levels.large.width},
-              {top, bottom, plan.factor_y, levels.large.height});
-  if (!large || large->is_plain) return std::nullopt;
-  const std::optional<MeanOfPlace> small = mean_of(levels.slide, levels.level, {left, right, 1.0, levels.small.width},
-                                                   {top, bottom, 1.0, levels.small.height});
-  if (!small) return std::nullopt;
-  return ColourPair{small->colour, large->colour};
+  const std::optional<ColourPicture> large = read_colours(levels.slide, levels.larger, columns, rows);
+  if (!large || large->is_plain()) return {};
+  const std::optional<ColourPicture> small = read_colours(
+      levels.slide, levels.level, {left, right, 1.0, levels.small.width}, {top, bottom, 1.0, levels.small.height});
+  if (!small) return {};
+  std::vector<ColourPair> pairs;
+  const std::int64_t step_x = std::max<std::int64_t>(1, cell.width / blocks_along);
+  const std::int64_t step_y = std::max<std::int64_t>(1, height / blocks_along);
+  for (std::int64_t y = 0; y + step_y <= height; y += step_y) {
+    for (std::int64_t x = 0; x + step_x <= cell.width; x += step_x) {
+      const PixelRange across(left + x, left + x + step_x, plan.factor_x, levels.large.width);
+      const PixelRange down(top + y, top + y + step_y, plan.factor_y, levels.large.height);
+      pairs.push_back(
+          {small->mean(x, y, x + step_x, y + step_y),
+           large->mean(across.begin - columns.begin, down.begin - rows.begin,
+                       std::min(across.end, columns.end) - columns.begin, std::min(down.end, rows.end) - rows.begin)});
+    }
+  }
+  return pairs;
+}
+
+MeanColour mean_of(const std::vector<ColourPair>& pairs, MeanColour ColourPair::*which) {
+  MeanColour mean{};
+  for (const ColourPair& pair : pairs) {
+    for (std::size_t i = 0; i < 3; ++i) mean[i] += (pair.*which)[i] / static_cast<double>(pairs.size());
+  }
+  return mean;
 }
 
 MeanColour to_grey(const MeanColour& rgb) {
@@ -116,17 +147,25 @@ double least_changed_difference(const std::vector<ColourPair>& pairs) {
   return least;
 }
 
+bool are_explained(const std::vector<ColourPair>& pairs) {
+  const double as_they_are = mean_difference(pairs, [](const ColourPair& pair) { return pair; });
+  return as_they_are >= least_difference && as_they_are >= least_gain * least_changed_difference(pairs);
+}
+
 }  // namespace
 
 bool has_other_colours(const ComparedLevels& levels, const std::vector<const LevelCell*>& cells) {
   if (is_grey(levels.large.colour) && is_grey(levels.small.colour)) return false;
-  std::vector<ColourPair> pairs;
+  std::vector<ColourPair> blocks;
+  std::vector<ColourPair> places;
   for (const LevelCell* cell : cells) {
-    if (const std::optional<ColourPair> pair = colours_of(levels, *cell)) pairs.push_back(*pair);
+    const std::vector<ColourPair> of_cell = colours_of(levels, *cell);
+    if (of_cell.empty()) continue;
+    places.push_back({mean_of(of_cell, &ColourPair::small), mean_of(of_cell, &ColourPair::large)});
+    blocks.insert(blocks.end(), of_cell.begin(), of_cell.end());
   }
-  if (pairs.empty()) return false;
-  const double as_they_are = mean_difference(pairs, [](const ColourPair& pair) { return pair; });
-  return as_they_are >= least_difference && as_they_are >= least_gain * least_changed_difference(pairs);
+  // Blocks show colours that places have little of; places those of levels that are made of single pixels.
+  return !places.empty() && (are_explained(blocks) || are_explained(places));
 }
 
 }  // namespace slidestream
