@@ -149,13 +149,14 @@ void check_output_file(const std::string& file, const Config& config, const std:
                       "; name a folder for them with --out");
   }
   if (std::filesystem::equivalent(path, slides.front(), code)) throw ConfigError(file + ": it is the slide itself");
-  const auto suffix_of = [](const std::filesystem::path& each) { return in_small_letters(each.extension().string()); };
-  if (!overwrite && std::filesystem::exists(status) && suffix_of(path) == suffix_of(slides.front())) {
+  check_target(path, overwrite);
+  const std::string suffix = in_small_letters(path.filename().string().substr(output_name(file).size()));
+  if (!overwrite && std::filesystem::exists(status) && !suffix.empty() &&
+      in_small_letters(slides.front()).ends_with(suffix)) {
     throw ConfigError(file +
                       ": is there already, and may be a slide that a pattern named, as its suffix is the slide's; "
                       "--overwrite replaces it, and --out takes several slides");
   }
-  check_target(path, overwrite);
   if (config.model.network) check_target(place_beside(file, output_name(file) + ".model.partial.csv"), overwrite);
   if (features) return;
   if (format.format == ImageFormat::dzi)

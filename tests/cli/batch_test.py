@@ -413,7 +413,7 @@ class Subsampling(BatchCase):
     def pixels(self, file):
         """Level 0 of an image, tile by tile."""
         plain = self.folder / "plain.ome.tif"
-        self.assertDone(run("convert", file, plain, "--compression", "none", "--levels", 1))
+        self.assertDone(run("convert", file, plain, "--compression", "none", "--levels", 1, "--overwrite"))
         with BigTiff(plain) as tiff:
             return b"".join(data for _, data in tiff.tiles(0))
 
