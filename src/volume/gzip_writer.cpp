@@ -70,6 +70,7 @@ void write_member_head(AtomicFile& file, std::string_view comment) {
   constexpr unsigned unknown_system = 255;
   constexpr std::array<unsigned, 10> head = {0x1F, 0x8B, Z_DEFLATED, has_comment, 0, 0, 0, 0, 0, unknown_system};
   std::vector<std::byte> bytes;
+  bytes.reserve(head.size() + comment.size() + 1);
   for (const unsigned value : head) bytes.push_back(static_cast<std::byte>(value));
   for (const char letter : comment) bytes.push_back(static_cast<std::byte>(letter));
   bytes.push_back(std::byte{0});
