@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Made-up slides with known tissue: intersection over union of the program's masks and of others' rules.
 
-    /usr/bin/python3 bench/tissue/scenes.py --pipeline build/release/pipeline
+    python3 bench/tissue/scenes.py --pipeline build/release/pipeline
 
-Needs NumPy, SciPy and tifffile. The others' rules are made again from their descriptions, on the same pixels of 8
+Needs the packages numpy, scipy, tifffile and imagecodecs, which reads masks. The others' rules are made again from their descriptions, on the same pixels of 8
 micrometres:
 
 - before: Otsu's threshold on saturation, at least 15; all holes filled; regions below 16,384 square micrometres dropped;
@@ -23,6 +23,7 @@ import sys
 import tempfile
 from typing import Dict, List
 
+import imagecodecs  # noqa: F401  without it tifffile fails at the first mask, minutes later
 import numpy
 import tifffile
 from scipy import ndimage

@@ -151,7 +151,8 @@ COMMANDS = {
     "docs/tissue.md": {
         "pipeline tissue slides/ -o masks": "page",
         "pipeline tissue slides/ --model found.onnx -o masks": "by: tests/networks/tissue_test.py",
-        "/usr/bin/python3 bench/tissue/scenes.py --pipeline build/release/pipeline":
+        "pip install numpy scipy tifffile imagecodecs": "not: PyPI",
+        "python3 bench/tissue/scenes.py --pipeline build/release/pipeline":
             "not: minutes, and SciPy; tests/operators/operators_test.py has four of its scenes",
     },
     "docs/performance.md": {
