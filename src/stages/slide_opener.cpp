@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <slidestream/error.hpp>
+#include <slidestream/stitch.hpp>
 
 #include "codec/tile_rule.hpp"
 #include "operators/tissue/preparation.hpp"
@@ -237,7 +238,7 @@ void SlideOpener::prepare_operators(SlideRun& run, const std::function<bool()>& 
 /// Whether its tiles can be cut, and which of them are tissue.
 void SlideOpener::prepare_network(SlideRun& run, const Operator& op, const SlideContext& about) const {
   const SlideInfo& info = run.slide->info();
-  if (network_plan_of(context_, run, op).factor != 65536) {
+  if (network_plan_of(context_, run, op).factor != stitch_whole) {
     info.require_no_labels("pixels of another size are means of several");
   }
   if (!op.network()->tiles().tissue_only || run.tissue != nullptr) return;
