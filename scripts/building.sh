@@ -41,11 +41,13 @@ test_programs() {
 }
 # Names of the tests within one process, as a regular expression for CTest: doctest programs and their cases.
 in_process='^[a-z0-9_]+_test:'
-# run_tests PRESET LOG [OPTION...]: the tests of a build, one more at a time than there are cores, as many wait for a disk
+# Those of them that take more than two seconds with sanitizers: with these they run in the deep check alone.
+long='\(long\)$'
+# run_tests PRESET LOG [OPTION...]: the tests of a build, four more at a time than there are cores, as many wait for a disk
 # or for a time to pass. Prints those that fail and the five slowest; all that CTest prints is in build/LOG.log.
 run_tests() {
   local log="build/$2.log" status=0
-  ctest --test-dir "build/$1" --output-on-failure --no-tests=error -j "$((jobs + 1))" "${@:3}" </dev/null >"$log" 2>&1 ||
+  ctest --test-dir "build/$1" --output-on-failure --no-tests=error -j "$((jobs + 4))" "${@:3}" </dev/null >"$log" 2>&1 ||
     status=$?
   if ((status != 0)); then grep -v ' Passed \| Start  *[0-9]*:' "$log" || true; fi
   sed -n '/^[0-9]*% tests passed/p' "$log"

@@ -4,7 +4,8 @@
 # it passed. Ends with a line per part and a verdict.
 #
 #   slow      the slow tests of the Release build, with storms of kills
-#   scripts   the tests that run the program, under AddressSanitizer and UBSan
+#   long      the long tests within one process, under AddressSanitizer and UBSan
+#   scripts   the tests that run the program, under the same
 #   threads   the graph's tests under ThreadSanitizer, with a oneTBB that is built for it
 #   units     every source compiles alone
 #   lint      clang-tidy over everything
@@ -14,7 +15,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 exec </dev/null
-parts=(slow scripts threads units lint fuzzing changed)
+parts=(slow long scripts threads units lint fuzzing changed)
 
 # On a disk, where there is time for it: see tests/support/quick_storage.py.
 export TMPDIR="${TMPDIR:-/tmp}"
@@ -25,6 +26,8 @@ source scripts/building.sh
 sources() { git ls-files -z -- "$@"; }
 
 part_slow() { run_tests release deep-slow -L slow; }
+
+part_long() { UBSAN_OPTIONS=print_stacktrace=1 run_tests asan deep-long -LE slow -R "$in_process.*$long"; }
 
 part_scripts() { UBSAN_OPTIONS=print_stacktrace=1 run_tests asan deep-scripts -LE 'slow|release' -E "$in_process"; }
 

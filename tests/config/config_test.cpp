@@ -67,7 +67,7 @@ ConfigValue some_value(const ConfigKey& key, std::mt19937& random) {
 
 }  // namespace
 
-TEST_CASE("the printed configuration reads back as itself") {
+TEST_CASE("the printed configuration reads back as itself (long)") {
   const std::string defaults = to_toml(Config{});
   CHECK(to_toml(parse_config(defaults, "defaults")) == defaults);
 

@@ -97,7 +97,7 @@ TEST_CASE("a conversion with too large a table is none for devices") {
   CHECK_THROWS_AS(cuda::write_colour_program(small, room), std::length_error);
 }
 
-TEST_CASE("conversions are equal by their steps") {
+TEST_CASE("conversions are equal by their steps (long)") {
   const std::vector<MadeProfile> profiles = made_profiles();
   for (const MadeProfile& a : profiles) {
     for (const MadeProfile& b : profiles) {

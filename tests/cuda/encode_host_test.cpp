@@ -66,7 +66,7 @@ TEST_CASE("tiles of the GPU's encoder are libjpeg-turbo's for images, tiles and 
   }
 }
 
-TEST_CASE("tiles of the GPU's encoder are libjpeg-turbo's for every resolution of colour") {
+TEST_CASE("tiles of the GPU's encoder are libjpeg-turbo's for every resolution of colour (long)") {
   std::mt19937 random = seeded(6);
   for (const ChromaSubsampling subsampling : {ChromaSubsampling::s422, ChromaSubsampling::s444}) {
     for (int run = 0; run < 40; ++run) {
@@ -93,7 +93,7 @@ TEST_CASE("tiles of the GPU's encoder are libjpeg-turbo's for every resolution o
   }
 }
 
-TEST_CASE("large tiles of the GPU's encoder are libjpeg-turbo's") {
+TEST_CASE("large tiles of the GPU's encoder are libjpeg-turbo's (long)") {
   std::mt19937 random = seeded(3);
   for (const std::uint32_t side : {256U, 512U, 1024U}) {
     for (const PixelFormat& format : {luminance_format, rgb_format}) {

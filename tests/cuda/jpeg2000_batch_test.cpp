@@ -40,7 +40,7 @@ cuda::JpegPlacement whole_placement(const NamedTile& tile) {
   return {0, 300, 0, 0, static_cast<std::uint32_t>(tile.width), static_cast<std::uint32_t>(tile.height)};
 }
 
-TEST_CASE("a batch of JPEG 2000 tiles is decoded from what the device is told") {
+TEST_CASE("a batch of JPEG 2000 tiles is decoded from what the device is told (long)") {
   const std::vector<NamedTile> tiles = jpeg2000_tiles_of_every_kind({.most = 39});
   cuda::Jpeg2000BatchLimits limits{.tiles = 64, .compressed_bytes = 64U << 20, .codings = 64};
   TestBatch batch(limits);

@@ -39,7 +39,7 @@ void check_equal(cuda::HostJpeg2000Decoder& decoder, const NamedTile& tile,
   }
 }
 
-TEST_CASE("JPEG 2000 tiles of every kind are as OpenJPEG has them") {
+TEST_CASE("JPEG 2000 tiles of every kind are as OpenJPEG has them (long)") {
   cuda::HostJpeg2000Decoder decoder;
   // Kinds come in pairs: of three ways by turns each of a pair has each.
   const std::vector<Formats> turns = {{luminance_format, rgb_format}, {luminance_format}, {rgb_format}};
@@ -49,7 +49,7 @@ TEST_CASE("JPEG 2000 tiles of every kind are as OpenJPEG has them") {
   }
 }
 
-TEST_CASE("large JPEG 2000 tiles are as OpenJPEG has them") {
+TEST_CASE("large JPEG 2000 tiles are as OpenJPEG has them (long)") {
   cuda::HostJpeg2000Decoder decoder;
   if (is_wide()) {
     for (const NamedTile& tile : jpeg2000_large_tiles()) check_equal(decoder, tile);
@@ -61,7 +61,7 @@ TEST_CASE("large JPEG 2000 tiles are as OpenJPEG has them") {
   }
 }
 
-TEST_CASE("a real slide's JPEG 2000 tiles are as OpenJPEG has them") {
+TEST_CASE("a real slide's JPEG 2000 tiles are as OpenJPEG has them (long)") {
   const auto root = test_data_root();
   if (!root) return report_skipped("no test data");
   const auto tiles = jpeg2000_tiles_of_slide(*root / "data" / "tcga-cr-7395.svs");

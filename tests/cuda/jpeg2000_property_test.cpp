@@ -107,7 +107,8 @@ bool equal(const cuda::HostJpeg2000Decoder& decoder, const std::vector<std::uint
   return std::equal(decoder.pixels().begin(), decoder.pixels().end(), expected.begin(), expected.end());
 }
 
-TEST_CASE("whatever an encoder is told, JPEG 2000 tiles are as OpenJPEG has them, or left to the CPU for a reason") {
+TEST_CASE(
+    "whatever an encoder is told, JPEG 2000 tiles are as OpenJPEG has them, or left to the CPU for a reason (long)") {
   const char* wanted = std::getenv("SLIDESTREAM_SETTINGS");
   const unsigned total = wanted != nullptr ? static_cast<unsigned>(std::strtoul(wanted, nullptr, 10))
                          : is_wide()       ? 250U

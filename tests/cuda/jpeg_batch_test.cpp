@@ -21,7 +21,7 @@ using cuda::JpegReason;
 
 constexpr JpegBatchLimits roomy{.tiles = 500, .compressed_bytes = 64U << 20};
 
-TEST_CASE("a tile's first bytes do where its header is whole, and a header that is cut is damaged") {
+TEST_CASE("a tile's first bytes do where its header is whole, and a header that is cut is damaged (long)") {
   const NamedTile tile = make_tile(64, 64, {}, 1);
   OwnBatch whole(roomy);
   REQUIRE(whole.add(tile, 640) == JpegReason::none);

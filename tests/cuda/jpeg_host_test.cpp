@@ -71,7 +71,7 @@ bool flagged_or_equal(const Bytes& jpeg, Colour colour, const PixelFormat& forma
   return expected.has_value() && decoded.pixels == *expected;
 }
 
-TEST_CASE("tiles of every kind decode as libjpeg-turbo decodes them") {
+TEST_CASE("tiles of every kind decode as libjpeg-turbo decodes them (long)") {
   for (const NamedTile& tile : tiles_of_every_kind()) {
     CAPTURE(tile.name);
     check_equal(tile.bytes, tile.colour, luminance_format);
@@ -130,7 +130,7 @@ TEST_CASE("what isn't for the device is said") {
         JpegReason::components);
 }
 
-TEST_CASE("a tile cut anywhere, and a tile with more data, is flagged or as libjpeg-turbo has it") {
+TEST_CASE("a tile cut anywhere, and a tile with more data, is flagged or as libjpeg-turbo has it (long)") {
   for (const NamedTile& tile : tiles_of_every_kind()) {
     if (tile.bytes.size() > 4000) continue;
     CAPTURE(tile.name);

@@ -28,7 +28,8 @@ constexpr JpegBatchLimits roomy{.tiles = 500,
 
 }  // namespace
 
-TEST_CASE("parts of tiles, anywhere in a plane of RGB, are as libjpeg-turbo has them, and nothing else is written") {
+TEST_CASE(
+    "parts of tiles, anywhere in a plane of RGB, are as libjpeg-turbo has them, and nothing else is written (long)") {
   std::vector<NamedTile> named = tiles_of_every_kind();
   for (NamedTile& tile : tiles_for_rgb()) named.push_back(std::move(tile));
   JpegBatchLimits limits = roomy;

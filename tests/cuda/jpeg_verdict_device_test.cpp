@@ -40,7 +40,7 @@ TEST_CASE("every combination has one verdict (large)") {
   }
 }
 
-TEST_CASE("what three components are has one verdict, and their pixels are of it") {
+TEST_CASE("what three components are has one verdict, and their pixels are of it (long)") {
   if (!gpu_is_there()) return report_skipped("no GPU");
   for (const PixelFormat& format : {luminance_format, rgb_format}) {
     DeviceBatches batches(format);
@@ -48,7 +48,7 @@ TEST_CASE("what three components are has one verdict, and their pixels are of it
   }
 }
 
-TEST_CASE("every size has one verdict") {
+TEST_CASE("every size has one verdict (long)") {
   if (!gpu_is_there()) return report_skipped("no GPU");
   for (const PixelFormat& format : {luminance_format, rgb_format}) {
     DeviceBatches batches(format);

@@ -81,21 +81,21 @@ GpuWay host_batch(HostBatch& batch) {
   return [&batch](const std::vector<DeviceTile>& tiles, const Bytes& tables) { return batch.run(tiles, tables); };
 }
 
-TEST_CASE("every combination has one verdict") {
+TEST_CASE("every combination has one verdict (long)") {
   for (const PixelFormat& format : {luminance_format, rgb_format}) {
     HostBatch batch(format);
     check_combinations(host_batch(batch), format, step);
   }
 }
 
-TEST_CASE("what three components are has one verdict, and their pixels are of it") {
+TEST_CASE("what three components are has one verdict, and their pixels are of it (long)") {
   for (const PixelFormat& format : {luminance_format, rgb_format}) {
     HostBatch batch(format);
     check_colours(host_batch(batch), format);
   }
 }
 
-TEST_CASE("every size has one verdict") {
+TEST_CASE("every size has one verdict (long)") {
   for (const PixelFormat& format : {luminance_format, rgb_format}) {
     HostBatch batch(format);
     check_sizes(host_batch(batch), format);

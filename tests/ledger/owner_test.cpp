@@ -87,7 +87,7 @@ TEST_CASE("processes that died are counted for the slides that they worked on, u
   CHECK(deaths().empty());
 }
 
-TEST_CASE("another machine's owner lives while it beats") {
+TEST_CASE("another machine's owner lives while it beats (long)") {
   using namespace std::chrono_literals;
   const TemporaryFolder folder;
   const Config config = ledger_config(folder / "out");

@@ -187,7 +187,7 @@ std::string error_of(const std::function<void()>& call) {
 
 }  // namespace
 
-TEST_CASE("A network's mask is that of the whole image in memory, by the nearest pixel") {
+TEST_CASE("A network's mask is that of the whole image in memory, by the nearest pixel (long)") {
   struct Case {
     int width, height;
     double mpp;  // of the slide; the network's pixels have 2

@@ -66,7 +66,7 @@ TEST_CASE("The level of 8 micrometres is looked at, in level 0 pixels of the sli
   CHECK(mask->pixels == mask_of(coarse).pixels);
 }
 
-TEST_CASE("The mask does not depend on the levels that a slide has") {
+TEST_CASE("The mask does not depend on the levels that a slide has (long)") {
   const Picture fine = make_stained_picture(640, 480, 1);
   // Levels that are exact means of level 0, as of a lossless pyramid.
   const Picture half = reduced(fine, 2);

@@ -78,7 +78,7 @@ int common(const Corner& a, const Corner& b, const Corner& c, const Corner& d) {
 
 }  // namespace
 
-TEST_CASE("Simplified outlines stay near the mask's and are valid polygons") {
+TEST_CASE("Simplified outlines stay near the mask's and are valid polygons (long)") {
   std::mt19937_64 random(5);
   for (int turn = 0; turn < 120; ++turn) {
     const double tolerance = std::vector{0.6, 1.0, 2.5, 10.0}[static_cast<std::size_t>(turn % 4)];

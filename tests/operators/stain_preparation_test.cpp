@@ -63,7 +63,7 @@ TEST_CASE("stain normalises with the slide's own stains, in any blocks") {
   }
 }
 
-TEST_CASE("a fit doesn't depend on the levels that a slide has, and its figures are results") {
+TEST_CASE("a fit doesn't depend on the levels that a slide has, and its figures are results (long)") {
   // 768 x 640 pixels of 0.5 um, some of them dark, and exact means of them.
   Picture fine = make_stained_picture(768, 640, 7);
   std::mt19937 random(6);

@@ -75,7 +75,7 @@ std::shared_ptr<const Stain> stain_of(const Picture& picture, double mpp = 8.0) 
 
 }  // namespace
 
-TEST_CASE("Frames and pens change the colours of normalised tissue by at most 2") {
+TEST_CASE("Frames and pens change the colours of normalised tissue by at most 2 (long)") {
   const auto nothing = [](int, int, Rgb&) {};
   const auto frame = [](int x, int y, Rgb& colour) {
     if (x < 60 || y < 60 || x >= width - 60 || y >= height - 60) colour = {8, 6, 12};

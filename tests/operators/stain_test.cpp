@@ -67,7 +67,7 @@ std::string failure_of(const PixelImage& image, const Mask& mask) {
 
 }  // namespace
 
-TEST_CASE("Normalised pixels are the definition, whole and in rectangles") {
+TEST_CASE("Normalised pixels are the definition, whole and in rectangles (long)") {
   for (const StainOutput output : {StainOutput::normalised, StainOutput::hematoxylin, StainOutput::eosin}) {
     for (const WhitePoint& white : {WhitePoint{254, 254, 254}, WhitePoint{240, 255, 201}, WhitePoint{3, 90, 128}}) {
       StainMap map = stain_map(slide_stains, published_stains(), output);

@@ -126,7 +126,7 @@ TEST_CASE("What has a pen's colour and is small or uneven is no ink") {
   CHECK(marked(square(40, 30)) == 0.0);
 }
 
-TEST_CASE("Strokes of ink are widened, and what lies between them filled, however near they are") {
+TEST_CASE("Strokes of ink are widened, and what lies between them filled, however near they are (long)") {
   constexpr std::int64_t reach = 4;
   std::mt19937_64 random(11);
   for (int turn = 0; turn < 40; ++turn) {

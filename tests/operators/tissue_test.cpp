@@ -187,7 +187,7 @@ TEST_CASE("Saturation is the definition, whole and in rectangles") {
   });
 }
 
-TEST_CASE("The median is the definition, whole and in rectangles") {
+TEST_CASE("The median is the definition, whole and in rectangles (long)") {
   check_rectangles(luminance_format, luminance_format, around, median3x3, plain_median);
 }
 

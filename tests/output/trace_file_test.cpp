@@ -83,7 +83,7 @@ TEST_CASE("ranges and GPU records as complete events, in named rows") {
                                                            {{3, 14}, "stream 14"}});
 }
 
-TEST_CASE("a trace larger than the writer's buffer") {
+TEST_CASE("a trace larger than the writer's buffer (long)") {
   Trace trace;
   trace.names = {"decode"};
   for (std::int64_t i = 0; i < 50'000; ++i) trace.ranges.push_back({i, i + 1, 1, 0, 0, 0, 0});

@@ -15,7 +15,7 @@ std::ptrdiff_t tasks_of_this_process() {
 
 }  // namespace
 
-TEST_CASE("threads that were tried are gone at the return, so that limits don't count them") {
+TEST_CASE("threads that were tried are gone at the return, so that limits don't count them (long)") {
   // A sanitizer may start a thread of its own beside the first.
   CHECK(runtime::startable_threads(1) == 1);
   const auto before = tasks_of_this_process();

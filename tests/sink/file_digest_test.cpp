@@ -113,7 +113,7 @@ TEST_CASE("a file's digest is that of its blocks, and finds a byte that changed 
   CHECK_FALSE(file_digest(folder.path()));
 }
 
-TEST_CASE("a digest that is taken while a file is written is the file's, whatever is written where") {
+TEST_CASE("a digest that is taken while a file is written is the file's, whatever is written where (long)") {
   const TemporaryFolder folder;
   std::mt19937_64 random(6);
   const std::string bytes = noise(3 * block, random);

@@ -91,7 +91,7 @@ TEST_CASE("DICOM: what tells a file's series is bounded, and a file beyond costs
         std::vector<std::string>{"files of its folder can't be read, and may be levels of it: 1, the first slow.dcm"});
 }
 
-TEST_CASE("DICOM: a folder's files are read once, whatever its time says") {
+TEST_CASE("DICOM: a folder's files are read once, whatever its time says (long)") {
   const TemporaryFolder folder;
   constexpr int slides = 20;
   const auto name = [](int i) { return "slide-" + std::to_string(i) + ".dcm"; };
@@ -120,7 +120,7 @@ TEST_CASE("DICOM: a folder's files are read once, whatever its time says") {
   CHECK(files_of_slide(folder.path() / name(0)).size() == 1);
 }
 
-TEST_CASE("DICOM: a file that changes all the time, and files that come, cost slides little") {
+TEST_CASE("DICOM: a file that changes all the time, and files that come, cost slides little (long)") {
   const TemporaryFolder folder;
   constexpr int slides = 40;
   const auto name = [](int i) { return "slide-" + std::to_string(i) + ".dcm"; };
@@ -141,7 +141,7 @@ TEST_CASE("DICOM: a file that changes all the time, and files that come, cost sl
   CHECK(dicom::files_looked_at() - before <= 3 * slides + 2);
 }
 
-TEST_CASE("DICOM: a file that the storage refuses holds up its folder's slides for two seconds") {
+TEST_CASE("DICOM: a file that the storage refuses holds up its folder's slides for two seconds (long)") {
   for (const std::string refused : {"refused.dcm", "refused.bin"}) {
     const TemporaryFolder folder;
     const fs::path path = folder.write("sound.dcm", make_dicom(make_picture(64, 64, 3, 1)).encode());

@@ -128,7 +128,7 @@ TEST_CASE("DICOM: places of TILED_FULL go on in the next part of a concatenation
         path.string() + ": part-1.dcm" + out_of_order(1, "column 129, row 65", "column 1, row 65"));
 }
 
-TEST_CASE("DICOM: of TILED_FULL's frames the first 4,096 are compared") {
+TEST_CASE("DICOM: of TILED_FULL's frames the first 4,096 are compared (long)") {
   const TemporaryFolder folder;
   constexpr int count = 4200;
   // Each tile is a pixel.

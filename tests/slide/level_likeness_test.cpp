@@ -270,7 +270,7 @@ void check_labels(const Picture& picture, std::initializer_list<int> factors) {
 
 }  // namespace
 
-TEST_CASE("a smaller level is one, however it was made") {
+TEST_CASE("a smaller level is one, however it was made (long)") {
   for (const auto& picture : made_up_pictures()) {
     CAPTURE(picture.first);
     check_sound_levels(picture.second, {4, 16, 32});
@@ -279,7 +279,7 @@ TEST_CASE("a smaller level is one, however it was made") {
   check_sound_levels(grey(make_stained_picture(2048, 1536, 5)), {2, 4});
 }
 
-TEST_CASE("a smaller level of sharp edges is one, also where its pixels are as large as they are far apart") {
+TEST_CASE("a smaller level of sharp edges is one, also where its pixels are as large as they are far apart (long)") {
   const Picture picture = sharp_edges();
   check_sound_levels(picture, {2, 4});
   LevelsOf slide(picture);
@@ -292,7 +292,7 @@ TEST_CASE("a smaller level of sharp edges is one, also where its pixels are as l
   }
 }
 
-TEST_CASE("a smaller level that lies some of its pixels beside the slide is one") {
+TEST_CASE("a smaller level that lies some of its pixels beside the slide is one (long)") {
   const Picture picture = sharp_edges();
   LevelsOf slide(picture);
   for (const int by : {0, 2, 4}) {
@@ -301,7 +301,7 @@ TEST_CASE("a smaller level that lies some of its pixels beside the slide is one"
   }
 }
 
-TEST_CASE("a smaller level with another white is one: the grain of glass is no label") {
+TEST_CASE("a smaller level with another white is one: the grain of glass is no label (long)") {
   const Picture picture = grainy_glass();
   LevelsOf slide(picture);
   for (const int by : {2, 4, 16}) {
@@ -312,7 +312,7 @@ TEST_CASE("a smaller level with another white is one: the grain of glass is no l
   check_labels(picture, {2, 4, 16});
 }
 
-TEST_CASE("a smaller level of single pixels is one, also where pixels differ more than places do") {
+TEST_CASE("a smaller level of single pixels is one, also where pixels differ more than places do (long)") {
   const Picture picture = busy_tissue(1);
   LevelsOf slide(picture);
   for (const int by : {8, 16, 32}) {
@@ -329,7 +329,7 @@ TEST_CASE("a smaller level of single pixels is one, also where pixels differ mor
   check_no_level(slide, with_label(decimated(picture, 16, 0), 0.08, true, true));
 }
 
-TEST_CASE("a smaller image with a label in a corner is no level") {
+TEST_CASE("a smaller image with a label in a corner is no level (long)") {
   for (const auto& picture : made_up_pictures()) {
     CAPTURE(picture.first);
     check_labels(picture.second, {2, 4, 16});
@@ -337,7 +337,7 @@ TEST_CASE("a smaller image with a label in a corner is no level") {
   check_labels(sharp_edges(), {2, 4});
 }
 
-TEST_CASE("in colour, too, and a label as JPEG has it") {
+TEST_CASE("in colour, too, and a label as JPEG has it (long)") {
   const Picture picture = tissue();
   const Picture coloured = in_red(picture);
   check_labels(coloured, {2, 4, 16});
@@ -402,7 +402,7 @@ TEST_CASE("a smaller level that is paler, tinted or of another gamma than the sl
   }
 }
 
-TEST_CASE("a tile that isn't there yet isn't compared") {
+TEST_CASE("a tile that isn't there yet isn't compared (long)") {
   const Picture picture = tissue();
   const TemporaryFolder folder;
   for (const std::size_t place : {0U, 1U}) {
@@ -445,7 +445,7 @@ TEST_CASE("a smaller image that shows most where the slide has no tiles is no le
   CHECK(levels_of(half, reduced(half, 4), [](std::size_t i) { return i % columns >= columns / 2; }) == 2);
 }
 
-TEST_CASE("real slides: levels stay however they were made, and labels are found") {
+TEST_CASE("real slides: levels stay however they were made, and labels are found (long)") {
   const auto root = test_data_root();
   if (!root) return report_skipped("no test data");
   for (const char* name : {"cmu-1-small-region.svs", "tcga-cr-7395.svs"}) {

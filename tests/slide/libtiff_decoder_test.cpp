@@ -171,7 +171,7 @@ TEST_CASE("one of several channels is read as grey") {
   }
 }
 
-TEST_CASE("samples that lie apart are read as those side by side") {
+TEST_CASE("samples that lie apart are read as those side by side (long)") {
   const TemporaryFolder folder;
   for (const int samples : {3, 4}) {
     const Picture picture = make_picture(70, 50, samples, 10);

@@ -105,7 +105,7 @@ std::vector<std::uint8_t> expected_level(const Level& level, double factor, cons
 
 }  // namespace
 
-TEST_CASE("OpenSlide: whole levels are its pixels over the background") {
+TEST_CASE("OpenSlide: whole levels are its pixels over the background (long)") {
   for (const bool coloured : {false, true}) {
     const Scene scene;
     if (coloured) library().properties["openslide.background-color"] = "20C0FF";
@@ -304,7 +304,7 @@ TEST_CASE("OpenSlide: ICC profiles") {
   CHECK(scene.open()->icc_profile(0).fault == "the ICC profile has 20 bytes, supported are 128 to 16777216");
 }
 
-TEST_CASE("OpenSlide: a handle that failed isn't used again, and serves one thread at a time") {
+TEST_CASE("OpenSlide: a handle that failed isn't used again, and serves one thread at a time (long)") {
   for (const bool bad : {false, true}) {
     const Scene scene;
     library().levels = {{4096, 4096, 1.0}};

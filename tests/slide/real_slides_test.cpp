@@ -74,7 +74,7 @@ class OpenSlide {
 
 }  // namespace
 
-TEST_CASE("RGB of whole slides is what OpenSlide's read_region gives") {
+TEST_CASE("RGB of whole slides is what OpenSlide's read_region gives (long)") {
   const auto root = test_data_root();
   if (!root) return report_skipped("no test data");
   const OpenSlide open_slide;
@@ -110,7 +110,7 @@ TEST_CASE("CMU-1 small region: JPEG coded as RGB") {
   CHECK(info.properties.at("ScanScope ID") == "CPAPERIOCS");
 }
 
-TEST_CASE("TCGA-CR-7395: JPEG 2000, two levels") {
+TEST_CASE("TCGA-CR-7395: JPEG 2000, two levels (long)") {
   const auto slide = open_and_sum("tcga-cr-7395");
   if (!slide) return;
   const SlideInfo& info = slide->info();

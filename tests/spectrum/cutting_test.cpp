@@ -59,7 +59,7 @@ void check_cuts(const AnalysisConfig& config, EngineKind kind, std::int64_t widt
 
 }  // namespace
 
-TEST_CASE("the plain engine gives the same bits for every cut") {
+TEST_CASE("the plain engine gives the same bits for every cut (long)") {
   for (const int radius : {0, 3, 9}) {
     for (const int stride : {16, 32, 50, 70}) {
       AnalysisConfig config;
@@ -77,7 +77,7 @@ TEST_CASE("the plain engine gives the same bits for every cut") {
   check_cuts(tiny, EngineKind::plain, 97, 101);
 }
 
-TEST_CASE("the vectorised engine gives the same bits for every cut") {
+TEST_CASE("the vectorised engine gives the same bits for every cut (long)") {
   for (const int radius : {0, 2, 3}) {
     AnalysisConfig config;
     config.smoothing_radius = radius;
@@ -87,7 +87,7 @@ TEST_CASE("the vectorised engine gives the same bits for every cut") {
   }
 }
 
-TEST_CASE("vectorised windows of every side give the same bits for every cut") {
+TEST_CASE("vectorised windows of every side give the same bits for every cut (long)") {
   for (const int window : {16, 32, 64, 128, 256}) {
     for (const int stride : {window / 2, window / 3, window + 9}) {
       AnalysisConfig config;

@@ -39,7 +39,7 @@ constexpr auto fast = EngineKind::highway;
 
 }  // namespace
 
-TEST_CASE("the plain engine agrees with the definition") {
+TEST_CASE("the plain engine agrees with the definition (long)") {
   std::mt19937_64 random(11);
   for (const ValueKind value : {ValueKind::log1p_db, ValueKind::db, ValueKind::linear}) {
     for (const int window : {8, 24, 64, 128}) {
@@ -132,7 +132,7 @@ TEST_CASE("many windows of one value don't overflow the counters") {
   }
 }
 
-TEST_CASE("vectorised windows of every side agree with the definition") {
+TEST_CASE("vectorised windows of every side agree with the definition (long)") {
   std::mt19937_64 random(14);
   for (const int window : {16, 32, 64, 128, 256}) {
     for (const int stride : {window / 2, window / 4 + 1, window + 7}) {
@@ -158,7 +158,7 @@ TEST_CASE("vectorised windows of every side agree with the definition") {
   check_against_reference(textured_image(1030, 1024, 16), analysis(1024, 6, 1, ValueKind::log1p_db), {fast});
 }
 
-TEST_CASE("vectorised windows of every side agree with KISS FFT's") {
+TEST_CASE("vectorised windows of every side agree with KISS FFT's (long)") {
   std::mt19937_64 random(15);
   for (const int window : {16, 32, 64, 128, 256, 512, 1024}) {
     for (const int stride : {window / 2, window / 3}) {
@@ -192,7 +192,7 @@ TEST_CASE("any range of vectorised windows is divided, and what lies outside is 
   }
 }
 
-TEST_CASE("many vectorised windows of one value don't overflow the counters") {
+TEST_CASE("many vectorised windows of one value don't overflow the counters (long)") {
   for (const int window : {16, 32, 64, 128, 256, 512, 1024}) {
     AnalysisConfig config;
     config.window = window;

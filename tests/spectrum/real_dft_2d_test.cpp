@@ -77,7 +77,7 @@ TEST_CASE("KISS FFT's squares of every kind of side are the definition's") {
   }
 }
 
-TEST_CASE("the vectorised squares of every side are the definition's") {
+TEST_CASE("the vectorised squares of every side are the definition's (long)") {
   for (const int side : {16, 32, 64, 128, 256, 512, 1024}) {
     if (!square_transforms_take(side)) continue;
     const auto dft = make_square_dft_2d(side);

@@ -47,9 +47,9 @@ void check_unit(std::int64_t target, const std::string& name) {
 }  // namespace
 
 #if HWY_ARCH_X86
-TEST_CASE("AVX-512 agrees with the definition") { check_unit(HWY_AVX3, "AVX3"); }
-TEST_CASE("AVX2 agrees with the definition") { check_unit(HWY_AVX2, "AVX2"); }
-TEST_CASE("SSE4 agrees with the definition") { check_unit(HWY_SSE4, "SSE4"); }
+TEST_CASE("AVX-512 agrees with the definition (long)") { check_unit(HWY_AVX3, "AVX3"); }
+TEST_CASE("AVX2 agrees with the definition (long)") { check_unit(HWY_AVX2, "AVX2"); }
+TEST_CASE("SSE4 agrees with the definition (long)") { check_unit(HWY_SSE4, "SSE4"); }
 #elif HWY_ARCH_ARM_A64
 TEST_CASE("NEON agrees with the definition") { check_unit(HWY_NEON, "NEON"); }
 #endif

@@ -21,7 +21,7 @@ using namespace slidestream;
 using test::config_for;
 using test::run;
 
-TEST_CASE("on_start is called once for each slide, before anything of it is read") {
+TEST_CASE("on_start is called once for each slide, before anything of it is read (long)") {
   for (const Backend backend : test::backends()) {
     const test::TemporaryFolder folder;
     std::vector<std::string> slides = test::mixed_slides(folder, 18);
@@ -97,7 +97,7 @@ TEST_CASE("what the caller's own callback throws ends the run and reaches the ca
   }
 }
 
-TEST_CASE("a stop keeps finished slides and drops those that are under way") {
+TEST_CASE("a stop keeps finished slides and drops those that are under way (long)") {
   for (const Backend backend : test::backends()) {
     const test::TemporaryFolder folder;
     const std::vector<std::string> slides = test::mixed_slides(folder, 25);

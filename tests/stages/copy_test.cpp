@@ -73,7 +73,7 @@ Bytes text_segment(unsigned marker, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("level 0 has the slide's own tiles, the other levels those that a second compression has") {
+TEST_CASE("level 0 has the slide's own tiles, the other levels those that a second compression has (long)") {
   const test::TemporaryFolder folder;
   for (const std::string& slide : slides_that_fit(folder)) {
     CAPTURE(slide);
@@ -167,7 +167,7 @@ TEST_CASE("a tile without an end gets one, and a tile shorter than a white one i
   CHECK((test::read_level_rgb(*image) == test::read_level_rgb(*Slide::open(slide))));
 }
 
-TEST_CASE("a slide whose tiles don't fit is refused in one line before anything of it is written") {
+TEST_CASE("a slide whose tiles don't fit is refused in one line before anything of it is written (long)") {
   const test::TemporaryFolder folder;
   const Config config = config_of_copies(folder);
   const auto refused = [&](const std::string& slide, const Config& with) {
@@ -285,7 +285,7 @@ TEST_CASE("a copy's tag is what the tiles' own markers say, and all of its tiles
       "encode: tile 1 (column 1, row 0) can't be copied: its colours aren't coded like those of the slide's first one");
 }
 
-TEST_CASE("an image that isn't whole has the slide's tiles and white ones, and is read") {
+TEST_CASE("an image that isn't whole has the slide's tiles and white ones, and is read (long)") {
   const test::TemporaryFolder folder;
   for (const SynthCodec codec : {SynthCodec::jpeg_rgb, SynthCodec::jpeg_422}) {
     const auto slide = Slide::open(made_slide(folder, "a.svs", codec, 0));
@@ -317,7 +317,7 @@ TEST_CASE("an image that isn't whole has the slide's tiles and white ones, and i
   }
 }
 
-TEST_CASE("white tiles are white, however coarse the slide's tables are") {
+TEST_CASE("white tiles are white, however coarse the slide's tables are (long)") {
   const test::TemporaryFolder folder;
   const test::Picture picture = test::make_stained_picture(64, 64, 3);
   for (const int quality : {1, 2, 5, 11, 30, 100}) {

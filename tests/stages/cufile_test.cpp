@@ -179,7 +179,7 @@ TEST_CASE("cufile: without the library a line says so, and tiles are read as wit
         "\"posix\"");
 }
 
-TEST_CASE("cufile: what is read into a device's memory is what is read into the host's, to the bit") {
+TEST_CASE("cufile: what is read into a device's memory is what is read into the host's, to the bit (long)") {
   const AsItWas before_and_after;
   test::FakeCufile& fake = test::fake_cufile();
   for (const test::Coding coding : {test::Coding::none, test::Coding::jpeg}) {
@@ -235,7 +235,7 @@ TEST_CASE("cufile: random slides of every coding, with missing and bad tiles, an
   }
 }
 
-TEST_CASE("cufile: tiles whose headers are longer than what is looked at come from the processors") {
+TEST_CASE("cufile: tiles whose headers are longer than what is looked at come from the processors (long)") {
   const AsItWas before_and_after;
   test::fake_cufile();
   for (const std::size_t length : {std::size_t{100}, std::size_t{400}, std::size_t{2000}, std::size_t{60'000}}) {
@@ -260,7 +260,7 @@ TEST_CASE("cufile: tiles whose headers are longer than what is looked at come fr
   }
 }
 
-TEST_CASE("cufile: a batch that takes several reads is described when all are there") {
+TEST_CASE("cufile: a batch that takes several reads is described when all are there (long)") {
   const AsItWas before_and_after;
   test::fake_cufile();
   const test::TemporaryFolder folder;
@@ -293,7 +293,7 @@ TEST_CASE("cufile: a batch that takes several reads is described when all are th
   }
 }
 
-TEST_CASE("cufile: detours and refusals are said in one line") {
+TEST_CASE("cufile: detours and refusals are said in one line (long)") {
   const AsItWas before_and_after;
   test::FakeCufile& fake = test::fake_cufile();
   const test::TemporaryFolder folder;
@@ -362,7 +362,7 @@ TEST_CASE("cufile: detours and refusals are said in one line") {
         before + "tiles of " + std::string(folder / "blocks.tif") + " are copied to its image" + behind);
 }
 
-TEST_CASE("cufile: reads that fail or end early are read again, and what can't be read fails its slide alone") {
+TEST_CASE("cufile: reads that fail or end early are read again, and what can't be read fails its slide alone (long)") {
   const AsItWas before_and_after;
   test::FakeCufile& fake = test::fake_cufile();
   for (const test::Coding coding : {test::Coding::none, test::Coding::jpeg}) {

@@ -98,7 +98,7 @@ TEST_CASE("results are handed over in the order they came in, and those that wai
   CHECK(run.slides[3].error == "source: changed");
 }
 
-TEST_CASE("a slow end of a slide leaves the workers to the others, and few results wait for it") {
+TEST_CASE("a slow end of a slide leaves the workers to the others, and few results wait for it (long)") {
   for (const Backend backend : test::backends()) {
     const test::TemporaryFolder folder;
     const std::vector<std::string> slides = test::equal_slides(folder, 60);

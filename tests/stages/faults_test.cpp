@@ -86,7 +86,7 @@ struct Slowness {
 
 }  // namespace
 
-TEST_CASE("a slide that lacks memory to be opened has its turn again, and fails when that doesn't end") {
+TEST_CASE("a slide that lacks memory to be opened has its turn again, and fails when that doesn't end (long)") {
   static std::atomic<int> tries{0};
   static std::atomic<int> lacks{0};
   const FaultInjection fault = {[](void*, const char* stage, const std::string& path, std::size_t strip) {
@@ -183,7 +183,7 @@ TEST_CASE("an exception in any stage at any strip ends its slide alone and nothi
   }
 }
 
-TEST_CASE("bad and missing tiles count once however the level is cut") {
+TEST_CASE("bad and missing tiles count once however the level is cut (long)") {
   const test::TemporaryFolder folder;
   test::Image image = test::textured_image(2000, 600, 3);
   const std::string path = folder / "a.tif";
@@ -218,7 +218,7 @@ TEST_CASE("bad and missing tiles count once however the level is cut") {
   }
 }
 
-TEST_CASE("a slide that takes too long fails with one line, and the others go on") {
+TEST_CASE("a slide that takes too long fails with one line, and the others go on (long)") {
   struct Kind {
     const char* name;
     test::Coding coding;
@@ -267,7 +267,7 @@ TEST_CASE("a slide that takes too long fails with one line, and the others go on
   }
 }
 
-TEST_CASE("the time that a slide waits to be read isn't counted as its own") {
+TEST_CASE("the time that a slide waits to be read isn't counted as its own (long)") {
   for (const Backend backend : test::backends()) {
     const test::TemporaryFolder folder;
     std::vector<std::string> slides;
@@ -291,7 +291,7 @@ TEST_CASE("the time that a slide waits to be read isn't counted as its own") {
   }
 }
 
-TEST_CASE("errors of reading that pass are waited for, and those that stay fail their slide alone") {
+TEST_CASE("errors of reading that pass are waited for, and those that stay fail their slide alone (long)") {
   for (const Backend backend : test::backends()) {
     for (const test::Coding coding : {test::Coding::none, test::Coding::lzw, test::Coding::jpeg}) {
       const test::TemporaryFolder folder;
@@ -380,7 +380,7 @@ TEST_CASE("a read that fails while a slide is opened is the error that is report
   }
 }
 
-TEST_CASE("the bad tile that is named is the first of its slide, whoever is faster") {
+TEST_CASE("the bad tile that is named is the first of its slide, whoever is faster (long)") {
   for (const Backend backend : test::backends()) {
     const test::TemporaryFolder folder;
     const std::vector<std::string> slides = test::equal_slides(folder, 4, test::Coding::jpeg);
@@ -430,7 +430,7 @@ TEST_CASE("the first bad tile is named also where a GPU refuses a later one at o
   }
 }
 
-TEST_CASE("a slide whose storage is away at its opening holds up nobody, and a stop or the time limit ends it") {
+TEST_CASE("a slide whose storage is away at its opening holds up nobody, and a stop or the time limit ends it (long)") {
   for (const Backend backend : test::backends()) {
     const test::TemporaryFolder folder;
     const std::vector<std::string> slides = test::equal_slides(folder, 6, test::Coding::jpeg);

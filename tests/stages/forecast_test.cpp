@@ -36,7 +36,7 @@ std::uint64_t items_of(const RunResult& result, const std::string& stage) {
 
 }  // namespace
 
-TEST_CASE("a forecast says what the run then does") {
+TEST_CASE("a forecast says what the run then does (long)") {
   const test::TemporaryFolder folder;
   const std::vector<std::string> slides = {make_slide(folder, "a.tif", 1000, 1500),
                                            make_slide(folder, "b.tif", 700, 300)};
@@ -220,7 +220,7 @@ TEST_CASE("threads that read: all of few, and more for a device where there are 
   CHECK(reading_threads(64, 4) == 12);
 }
 
-TEST_CASE("levels that slides compare while they are opened are in the forecast") {
+TEST_CASE("levels that slides compare while they are opened are in the forecast (long)") {
   const test::TemporaryFolder folder;
   SynthOptions options;
   options.width = 1024;

@@ -97,7 +97,7 @@ TEST_CASE("converted slides are decoded on the GPU, and give there what they giv
   }
 }
 
-TEST_CASE("on a GPU, too, images of converted colours are others than those of the file's") {
+TEST_CASE("on a GPU, too, images of converted colours are others than those of the file's (long)") {
   if (test::gpus_or_skip() == 0) return;
   const test::FakeDecoding decoding;
   const test::TemporaryFolder folder;

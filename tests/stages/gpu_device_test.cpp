@@ -178,7 +178,7 @@ TEST_CASE("a run pins its ring and no more slots than it uses") {
   CHECK(test::fake_pinned() == 0);
 }
 
-TEST_CASE("results are the same whatever the size of the ring, and nothing stays pinned") {
+TEST_CASE("results are the same whatever the size of the ring, and nothing stays pinned (long)") {
   const FakeMachine machine({gib, gib});
   const test::TemporaryFolder folder;
   const std::vector<std::string> slides = test::mixed_slides(folder, 6);
@@ -198,7 +198,7 @@ TEST_CASE("results are the same whatever the size of the ring, and nothing stays
   }
 }
 
-TEST_CASE("more GPUs than there is work for, and none of it") {
+TEST_CASE("more GPUs than there is work for, and none of it (long)") {
   const FakeMachine machine(std::vector<std::size_t>(5, gib));
   const test::TemporaryFolder folder;
   test::Image image = test::textured_image(300, 400, 9);

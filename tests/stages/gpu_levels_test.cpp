@@ -136,7 +136,7 @@ TEST_CASE("slides whose levels a GPU hasn't got the memory for get the same imag
   check_same_files(found, run_anew(on_cpu, slides));
 }
 
-TEST_CASE("a GPU with too little memory for levels computes, and the host makes them") {
+TEST_CASE("a GPU with too little memory for levels computes, and the host makes them (long)") {
   if (test::gpus_or_skip() == 0) return;
   const test::TemporaryFolder folder;
   const std::vector<std::string> all = slides_of_all_sizes(folder);
@@ -183,7 +183,7 @@ TEST_CASE("slides whose levels are made on a GPU and slides whose levels aren't 
 }
 
 #ifdef SLIDESTREAM_FAKE_CUDA
-TEST_CASE("a disk that doesn't take tiles holds back the reader, whatever takes how long, and then all of it goes on") {
+TEST_CASE("a disk that doesn't take tiles holds back the reader, whatever takes how long, and then it goes on (long)") {
   const test::TemporaryFolder folder;
   std::vector<std::string> slides;
   for (int i = 0; i < 4; ++i) {

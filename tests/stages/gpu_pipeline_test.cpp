@@ -151,7 +151,8 @@ TEST_CASE("random slides and analyses give on the GPU what they give on the CPU"
   }
 }
 
-TEST_CASE("strips, batches, depth, memory, fragments, devices and order of completion change no bit on the GPU") {
+TEST_CASE(
+    "strips, batches, depth, memory, fragments, devices and order of completion change no bit on the GPU (long)") {
   const std::size_t devices = test::gpus_or_skip();
   if (devices == 0) return;
   const test::TemporaryFolder folder;
@@ -291,7 +292,7 @@ TEST_CASE("whole levels on the GPU give what strips give, and what doesn't fit i
   CHECK_THROWS_WITH_AS(run(config, slides), doctest::Contains("pipeline.residency = \"whole\": "), ConfigError);
 }
 
-TEST_CASE("slides that the GPU decodes and slides that the CPU decodes share a lane") {
+TEST_CASE("slides that the GPU decodes and slides that the CPU decodes share a lane (long)") {
   if (test::gpus_or_skip() == 0) return;
   const test::TemporaryFolder folder;
   std::vector<std::string> slides;

@@ -195,7 +195,7 @@ TEST_CASE("JPEG 2000 is decoded on the GPU, in waves, but for what only the CPU 
   check_slide(write("lossless", {.irreversible = false}, {}), 0, "", 0);
 }
 
-TEST_CASE("slides of JPEG and of JPEG 2000 go through the same slots by turns") {
+TEST_CASE("slides of JPEG and of JPEG 2000 go through the same slots by turns (long)") {
   if (test::gpus_or_skip() == 0) return;
   const test::FakeDecoding decoding;
   const test::TemporaryFolder folder;

@@ -108,7 +108,9 @@ void check_artifacts(const Config& config, const SlideResult& slide) {
 
 }  // namespace
 
-TEST_CASE("images are the same files whatever the strips, depth, threads and order, and sums are what they are alone") {
+TEST_CASE(
+    "images are the same files whatever the strips, depth, threads and order, and sums are what they are alone "
+    "(long)") {
   const test::TemporaryFolder folder;
   const std::vector<std::string> all = test::varied_slides(folder, 4, 2);
   for (const Format& format : formats_to_try()) {
@@ -148,7 +150,8 @@ TEST_CASE("images are the same files whatever the strips, depth, threads and ord
   }
 }
 
-TEST_CASE("a slide that fails in any stage at any strip gets no image, the others get theirs, and slots come back") {
+TEST_CASE(
+    "a slide that fails in any stage at any strip gets no image, the others get theirs, and slots come back (long)") {
   const test::TemporaryFolder folder;
   const std::vector<std::string> slides = narrow_slides(folder, 6);
   std::size_t i = 0;
@@ -180,7 +183,8 @@ TEST_CASE("a slide that fails in any stage at any strip gets no image, the other
   }
 }
 
-TEST_CASE("a disk that is full ends the run with the file's name, and no slide is done whose files aren't whole") {
+TEST_CASE(
+    "a disk that is full ends the run with the file's name, and no slide is done whose files aren't whole (long)") {
   const test::TemporaryFolder folder;
   const std::vector<std::string> slides = narrow_slides(folder, 4);
   for (const Format& format : formats_to_try()) {
@@ -226,7 +230,7 @@ TEST_CASE("where the folder of images can't be made, the run says so and no slid
   CHECK(delivered == 0);
 }
 
-TEST_CASE("a stop leaves no final name to an image that isn't whole") {
+TEST_CASE("a stop leaves no final name to an image that isn't whole (long)") {
   const test::TemporaryFolder folder;
   const std::vector<std::string> slides = narrow_slides(folder, 40);
   for (const Format& format : formats) {
@@ -248,7 +252,7 @@ TEST_CASE("a stop leaves no final name to an image that isn't whole") {
   }
 }
 
-TEST_CASE("an image says what settings made it, and not where anything lies") {
+TEST_CASE("an image says what settings made it, and not where anything lies (long)") {
   const test::TemporaryFolder folder;
   SynthOptions options;
   options.width = 1024;

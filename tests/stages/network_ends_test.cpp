@@ -17,7 +17,7 @@ using namespace slidestream;
 using namespace slidestream::test;
 using test::run;
 
-TEST_CASE("a stop leaves slides unfinished whose networks were under way, and made again they are the same") {
+TEST_CASE("a stop leaves slides unfinished whose networks were under way, and made again they are the same (long)") {
   const test::TemporaryFolder folder;
   const std::vector<std::string> slides = test::equal_slides(folder, 30, test::Coding::none, 120);
   const auto network = std::make_shared<MadeUp>();
@@ -63,7 +63,8 @@ TEST_CASE("a stop leaves slides alone that were opened and never begun, also whe
   for (const SlideResult& slide : result.slides) CHECK_MESSAGE(slide.done, slide.error);
 }
 
-TEST_CASE("a slide whose network takes too long fails with one line, and how long one waits isn't its own time") {
+TEST_CASE(
+    "a slide whose network takes too long fails with one line, and how long one waits isn't its own time (long)") {
   const test::TemporaryFolder folder;
   std::vector<std::string> slides;
   for (int i = 0; i < 5; ++i) {
@@ -111,7 +112,7 @@ TEST_CASE("a slide whose network takes too long fails with one line, and how lon
   }
 }
 
-TEST_CASE("a stop ends what networks compute, and their slides are made again") {
+TEST_CASE("a stop ends what networks compute, and their slides are made again (long)") {
   const test::TemporaryFolder folder;
   const std::vector<std::string> slides = test::equal_slides(folder, 2);
   for (const NetworkOutput::Kind kind : {NetworkOutput::Kind::image, NetworkOutput::Kind::vector}) {

@@ -67,7 +67,7 @@ void know_all(MadeUp& network, const std::vector<std::string>& slides, const Con
 
 }  // namespace
 
-TEST_CASE("mixed: small slides fill batches together, and what comes of their tiles is the same") {
+TEST_CASE("mixed: small slides fill batches together, and what comes of their tiles is the same (long)") {
   const test::TemporaryFolder folder;
   const std::vector<std::string> slides = small_slides(folder, 17);
   for (const NetworkOutput::Kind kind : {NetworkOutput::Kind::image, NetworkOutput::Kind::vector}) {
@@ -119,7 +119,7 @@ TEST_CASE("mixed: small slides fill batches together, and what comes of their ti
   }
 }
 
-TEST_CASE("mixed: large slides and small ones, with tiles that have no room yet, come to the same images") {
+TEST_CASE("mixed: large slides and small ones, with tiles that have no room yet, come to the same images (long)") {
   const test::TemporaryFolder folder;
   std::vector<std::string> slides = test::equal_slides(folder, 3);
   for (const std::string& slide : small_slides(folder, 4)) slides.insert(slides.begin() + 1, slide);
@@ -139,7 +139,7 @@ TEST_CASE("mixed: large slides and small ones, with tiles that have no room yet,
   }
 }
 
-TEST_CASE("mixed: a batch that fails fails the slides alone whose tiles it fails with") {
+TEST_CASE("mixed: a batch that fails fails the slides alone whose tiles it fails with (long)") {
   const test::TemporaryFolder folder;
   const std::vector<std::string> slides = small_slides(folder, 12);
   for (const StitchMode mode : {StitchMode::strict, StitchMode::lenient}) {
@@ -196,7 +196,7 @@ TEST_CASE("mixed: slides that fail before their tiles are cut keep nobody waitin
   if (result.seconds < 10) CHECK(network->runs == 1);
 }
 
-TEST_CASE("mixed: a stop leaves what waits in batches unfinished, and made again it is the same") {
+TEST_CASE("mixed: a stop leaves what waits in batches unfinished, and made again it is the same (long)") {
   const test::TemporaryFolder folder;
   const std::vector<std::string> slides = small_slides(folder, 20);
   const auto network = std::make_shared<MadeUp>();
@@ -232,7 +232,7 @@ TEST_CASE("mixed: a stop leaves what waits in batches unfinished, and made again
   }
 }
 
-TEST_CASE("mixed: a slide whose tiles take too long fails alone, and the time it cost the others isn't theirs") {
+TEST_CASE("mixed: a slide whose tiles take too long fails alone, and the time it cost the others isn't theirs (long)") {
   const test::TemporaryFolder folder;
   const std::vector<std::string> slides = small_slides(folder, 3);
   const auto network = std::make_shared<MadeUp>();

@@ -15,7 +15,7 @@ using namespace slidestream;
 using namespace slidestream::test;
 using test::run;
 
-TEST_CASE("what other operators make of a slide stands where a network fails on it") {
+TEST_CASE("what other operators make of a slide stands where a network fails on it (long)") {
   const TemporaryFolder folder;
   std::vector<std::string> slides = equal_slides(folder, 1);
   Image other = textured_image(200, 190, 1);

@@ -27,7 +27,8 @@ using namespace slidestream;
 using namespace slidestream::test;
 using test::run;
 
-TEST_CASE("a network's image is what its tiles put together are, whatever the strips, depth, threads and order") {
+TEST_CASE(
+    "a network's image is what its tiles put together are, whatever the strips, depth, threads and order (long)") {
   const test::TemporaryFolder folder;
   const std::vector<std::string> slides = test::varied_slides(folder, test::rounds(3), 2);
   for (const bool place : {true, false}) {
@@ -66,7 +67,7 @@ TEST_CASE("a network's image is what its tiles put together are, whatever the st
   }
 }
 
-TEST_CASE("a network that fails at a tile fails its slide with the first one's name, and the others go on") {
+TEST_CASE("a network that fails at a tile fails its slide with the first one's name, and the others go on (long)") {
   const test::TemporaryFolder folder;
   // One looks like no other.
   std::vector<std::string> slides = test::equal_slides(folder, 1);
@@ -119,7 +120,8 @@ TEST_CASE("a network that fails at a tile fails its slide with the first one's n
   }
 }
 
-TEST_CASE("lenient: what a network fails at is a hole in a whole image, and the slide fails with what is absent") {
+TEST_CASE(
+    "lenient: what a network fails at is a hole in a whole image, and the slide fails with what is absent (long)") {
   const test::TemporaryFolder folder;
   const std::vector<std::string> slides = test::equal_slides(folder, 1);
   for (const int batch : {2, 4}) {
@@ -181,7 +183,7 @@ TEST_CASE("lenient: a slide of vectors that tiles are absent of has no file but 
   CHECK_FALSE(std::getline(table, more));
 }
 
-TEST_CASE("lenient: after its deadline a slide's tiles are absent, and the run ends") {
+TEST_CASE("lenient: after its deadline a slide's tiles are absent, and the run ends (long)") {
   const test::TemporaryFolder folder;
   const std::vector<std::string> slides = test::equal_slides(folder, 1);
   const auto network = std::make_shared<MadeUp>();
@@ -198,7 +200,7 @@ TEST_CASE("lenient: after its deadline a slide's tiles are absent, and the run e
   CHECK(read_level(network_image_of(config, slide, ".model.partial.ome.tif")).at(399, 699) == 255);
 }
 
-TEST_CASE("images of a network have their own size, channels and labels") {
+TEST_CASE("images of a network have their own size, channels and labels (long)") {
   const test::TemporaryFolder folder;
   const std::vector<std::string> slides = test::equal_slides(folder, 2);
   struct Kind {
@@ -331,7 +333,7 @@ TEST_CASE("what can't be stitched is refused in one line before anything is made
       "stitching it takes 2 MiB, and stitch.memory_mib is 1; raise it");
 }
 
-TEST_CASE("tiles are made at a resolution from the level's pixels") {
+TEST_CASE("tiles are made at a resolution from the level's pixels (long)") {
   const test::TemporaryFolder folder;
   const std::vector<std::string> slides = test::equal_slides(folder, 1);
   // The last are beyond what GPUs make.
@@ -380,7 +382,7 @@ TEST_CASE("tiles are made at a resolution from the level's pixels") {
   }
 }
 
-TEST_CASE("a network that wants tissue gets no other tiles, which are white in the image, and nothing fails") {
+TEST_CASE("a network that wants tissue gets no other tiles, which are white in the image, and nothing fails (long)") {
   const test::TemporaryFolder folder;
   const std::vector<std::string> slides = test::equal_slides(folder, 1);
   // A rectangle that is tissue.

@@ -70,4 +70,4 @@ void compare_with_oracle(const std::string& name) {
 
 TEST_CASE("RGB-coded JPEG slide equals the oracle") { compare_with_oracle("cmu-1-small-region"); }
 
-TEST_CASE("JPEG 2000 slide equals the oracle") { compare_with_oracle("tcga-cr-7395"); }
+TEST_CASE("JPEG 2000 slide equals the oracle (long)") { compare_with_oracle("tcga-cr-7395"); }

@@ -49,7 +49,7 @@ TEST_CASE("a stride of one on a tiny slide") {
                          test::reference_spectrum(image, config.analysis)) == "");
 }
 
-TEST_CASE("strips, depth, threads, memory and order of completion change no bit") {
+TEST_CASE("strips, depth, threads, memory and order of completion change no bit (long)") {
   const test::TemporaryFolder folder;
   // One of each coding.
   const std::vector<std::string> slides = test::varied_slides(folder, 3);

@@ -60,7 +60,7 @@ Config config_of(const TemporaryFolder& folder, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("images, masks and maps have both sizes of pixels that aren't square") {
+TEST_CASE("images, masks and maps have both sizes of pixels that aren't square (long)") {
   const TemporaryFolder folder;
   const std::string slide = unequal_slide(folder);
   REQUIRE(Slide::open(slide)->info().mpp_y.value() == doctest::Approx(0.8));

@@ -449,7 +449,7 @@ std::vector<std::string> everything() {
 
 }  // namespace
 
-TEST_CASE("Whatever runs over whatever slides is what the definitions give, however it is cut") {
+TEST_CASE("Whatever runs over whatever slides is what the definitions give, however it is cut (long)") {
   // More of them, or others: SLIDESTREAM_TEST_ROUNDS, and SLIDESTREAM_TEST_SEED as the first.
   const auto number = [](const char* name, int otherwise) {
     const char* text = std::getenv(name);

@@ -98,7 +98,7 @@ std::string lossless_slide(const test::TemporaryFolder& folder, const std::strin
 
 }  // namespace
 
-TEST_CASE("shrunk on load, the other levels are those of the slide that libjpeg gives at half size") {
+TEST_CASE("shrunk on load, the other levels are those of the slide that libjpeg gives at half size (long)") {
   const test::TemporaryFolder folder;
   int i = 0;
   for (const std::string& slide : slides_that_fit(folder)) {

@@ -49,7 +49,7 @@ struct NothingPlanned {
 
 }  // namespace
 
-TEST_CASE("however tiles are read, results are the same to the bit") {
+TEST_CASE("however tiles are read, results are the same to the bit (long)") {
   const NothingPlanned before_and_after;
   for (const test::Coding coding : {test::Coding::none, test::Coding::lzw, test::Coding::jpeg}) {
     const test::TemporaryFolder folder;
@@ -71,7 +71,7 @@ TEST_CASE("however tiles are read, results are the same to the bit") {
   }
 }
 
-TEST_CASE("files in memory, which have no storage to be read from directly") {
+TEST_CASE("files in memory, which have no storage to be read from directly (long)") {
   if (!std::filesystem::is_directory("/dev/shm") || ::access("/dev/shm", W_OK) != 0) {
     MESSAGE("SKIPPED: there is no /dev/shm, or nothing may be written there");
     return;
@@ -88,7 +88,7 @@ TEST_CASE("files in memory, which have no storage to be read from directly") {
   }
 }
 
-TEST_CASE("what the system refuses is said in one line, and tiles are read all the same") {
+TEST_CASE("what the system refuses is said in one line, and tiles are read all the same (long)") {
   const NothingPlanned before_and_after;
   const test::TemporaryFolder folder;
   const std::vector<std::string> slides = test::equal_slides(folder, 6, test::Coding::jpeg);
@@ -117,7 +117,7 @@ TEST_CASE("what the system refuses is said in one line, and tiles are read all t
   }
 }
 
-TEST_CASE("reads that fail or end early are read again, and what can't be read fails its slide alone") {
+TEST_CASE("reads that fail or end early are read again, and what can't be read fails its slide alone (long)") {
   const NothingPlanned before_and_after;
   const test::TemporaryFolder folder;
   const std::vector<std::string> slides = test::equal_slides(folder, 6, test::Coding::none);
@@ -152,7 +152,7 @@ TEST_CASE("reads that fail or end early are read again, and what can't be read f
   }
 }
 
-TEST_CASE("a file that shrinks or vanishes while it is read") {
+TEST_CASE("a file that shrinks or vanishes while it is read (long)") {
   for (const Backend backend : test::backends()) {
     for (const InputIo io : ways) {
       INFO("way ", static_cast<int>(io));

@@ -101,7 +101,7 @@ TEST_CASE("features have no partial name: what has such a one is in nobody's way
   CHECK(text_of(mine) == "what is behind a link");
 }
 
-TEST_CASE("what can't be replaced by an image, or while it is written, fails its slide alone") {
+TEST_CASE("what can't be replaced by an image, or while it is written, fails its slide alone (long)") {
   const TemporaryFolder folder;
   const std::vector<std::string> slides = equal_slides(folder, 3);
   struct Taken {

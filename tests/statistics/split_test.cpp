@@ -112,7 +112,7 @@ TEST_CASE("blocks of one class together are all windows, each once") {
   }
 }
 
-TEST_CASE("windows are split as the definition says, on every engine") {
+TEST_CASE("windows are split as the definition says, on every engine (long)") {
   constexpr auto log1p = ValueKind::log1p_db;
   for (const auto& [analysis_config, share] :
        std::vector<std::pair<AnalysisConfig, double>>{{analysis(256, 128, 0, log1p), 0.5},

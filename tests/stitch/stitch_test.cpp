@@ -147,7 +147,7 @@ void put_in_any_order(StitchBand& band, const StitchPlan& plan, const std::vecto
 
 }  // namespace
 
-TEST_CASE("every overlap, edge, window, scale and size gives what the definition says, whatever arrives when") {
+TEST_CASE("every overlap, edge, window, scale and size gives what the definition says, whatever arrives when (long)") {
   std::mt19937_64 random(5);
   for (const int side : {1, 2, 5, 8, 12}) {
     for (int overlap = 0; overlap <= side / 2; ++overlap) {

@@ -51,9 +51,11 @@ def vips_pixels(file, option=""):
     """(height, width, bands) of an image, `option` being what stands in brackets behind its name; OSError says why there is
     none."""
     name = f"{file}[{option}]" if option else str(file)
+    # What a thread of an earlier image said after that image had failed is no word of this one.
+    vips().vips_error_clear()
+    warnings.clear()
     image = vips().vips_image_new_from_file(name.encode(), None)
     data = None
-    warnings.clear()
     try:
         if image:
             image = ctypes.c_void_p(image)

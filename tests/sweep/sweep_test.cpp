@@ -83,7 +83,7 @@ TEST_CASE("every combination is measured, and another start has nothing to do") 
   for (const CombinationState& state : again.combinations()) CHECK(state.seconds.size() == 2);
 }
 
-TEST_CASE("a sweep that is stopped goes on") {
+TEST_CASE("a sweep that is stopped goes on (long)") {
   const test::TemporaryFolder folder;
   const SweepOptions options = options_for(folder);
   std::atomic<int> calls{0};  // asked by several threads

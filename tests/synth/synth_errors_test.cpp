@@ -74,7 +74,7 @@ TEST_CASE("options out of range are refused, by name") {
         "uncompressed");
 }
 
-TEST_CASE("a full disk gives an error with file and reason, and leaves nothing behind") {
+TEST_CASE("a full disk gives an error with file and reason, and leaves nothing behind (long)") {
   const TemporaryFolder folder;
   SynthOptions options;
   options.width = 700;

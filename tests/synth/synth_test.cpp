@@ -74,7 +74,7 @@ struct TiffCloser {
 };
 using Tiff = std::unique_ptr<TIFF, TiffCloser>;
 
-TEST_CASE("the same options give the same bytes, with any number of threads") {
+TEST_CASE("the same options give the same bytes, with any number of threads (long)") {
   const TemporaryFolder folder;
   for (const int distinct : {0, 5, 40}) {
     CAPTURE(distinct);
@@ -94,7 +94,7 @@ TEST_CASE("the same options give the same bytes, with any number of threads") {
   }
 }
 
-TEST_CASE("every codec shows the same tissue") {
+TEST_CASE("every codec shows the same tissue (long)") {
   const TemporaryFolder folder;
   SynthOptions options = small_slide();
   options.quality = 90;
@@ -148,7 +148,7 @@ TEST_CASE("the description says what a scanner says") {
   CHECK(info.associated == std::vector<std::string>{"thumbnail", "label", "macro"});
 }
 
-TEST_CASE("sizes that tiles don't divide, and sizes below a tile") {
+TEST_CASE("sizes that tiles don't divide, and sizes below a tile (long)") {
   const TemporaryFolder folder;
   struct Size {
     std::int64_t width;
@@ -212,7 +212,7 @@ TEST_CASE("lower levels are level 0 reduced") {
   }
 }
 
-TEST_CASE("a slide has glass and tissue") {
+TEST_CASE("a slide has glass and tissue (long)") {
   const TemporaryFolder folder;
   for (const std::uint64_t seed : {1U, 2U, 3U, 4U, 5U, 6U}) {
     for (const int distinct : {0, 60}) {
@@ -239,7 +239,7 @@ TEST_CASE("a slide has glass and tissue") {
   }
 }
 
-TEST_CASE("defects are as many as asked for, on level 0 only") {
+TEST_CASE("defects are as many as asked for, on level 0 only (long)") {
   const TemporaryFolder folder;
   for (const SynthCodec codec :
        {SynthCodec::jpeg_420, SynthCodec::jpeg_rgb, SynthCodec::jpeg_grey, SynthCodec::jpeg2000}) {
@@ -306,7 +306,7 @@ TEST_CASE("repeated tiles don't share their bytes") {
   }
 }
 
-TEST_CASE("a DICOM slide has the pixels of the TIFF slide, however its frames are kept") {
+TEST_CASE("a DICOM slide has the pixels of the TIFF slide, however its frames are kept (long)") {
   const TemporaryFolder folder;
   int row = 0;
   for (const SynthCodec codec : {SynthCodec::jpeg_420, SynthCodec::jpeg_422, SynthCodec::jpeg_444, SynthCodec::jpeg_rgb,

@@ -98,7 +98,7 @@ TEST_CASE("OpenSlide opens and decodes every codec") {
   }
 }
 
-TEST_CASE("OpenSlide finds thumbnail, label and macro") {
+TEST_CASE("OpenSlide finds thumbnail, label and macro (long)") {
   const std::string python = run("python3 -c 'import openslide'").status == 0 ? "python3" : "/usr/bin/python3";
   if (run(python + " -c 'import openslide'").status != 0) {
     test::report_skipped("OpenSlide's Python module isn't installed (python3-openslide)");

@@ -99,7 +99,7 @@ TileStreamOptions small_windows(const std::filesystem::path& slide) {
 
 }  // namespace
 
-TEST_CASE("windows on a device are the host's, whatever the slides") {
+TEST_CASE("windows on a device are the host's, whatever the slides (long)") {
   if (gpus_or_skip() == 0) return;
   const TemporaryFolder folder;
   std::mt19937 random(11);
@@ -178,7 +178,7 @@ TEST_CASE("regions on a device are the host's") {
   decoding(false);
 }
 
-TEST_CASE("slides whose colours are converted are decoded on the device, which says nothing of them") {
+TEST_CASE("slides whose colours are converted are decoded on the device, which says nothing of them (long)") {
   if (gpus_or_skip() == 0) return;
   const TemporaryFolder folder;
   decoding(true);
@@ -206,7 +206,8 @@ TEST_CASE("slides whose colours are converted are decoded on the device, which s
   decoding(false);
 }
 
-TEST_CASE("windows of pixels that stand for many are made in parts where they take more than the room for them") {
+TEST_CASE(
+    "windows of pixels that stand for many are made in parts where they take more than the room for them (long)") {
   if (gpus_or_skip() == 0) return;
   const TemporaryFolder folder;
   decoding(true);

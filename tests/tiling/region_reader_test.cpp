@@ -45,7 +45,7 @@ TEST_CASE("a region is what the level has there, and the fill value beyond") {
   }
 }
 
-TEST_CASE("a part of a tile is decoded as in the whole tile, and whatever is damaged shows in every part") {
+TEST_CASE("a part of a tile is decoded as in the whole tile, and whatever is damaged shows in every part (long)") {
   const TemporaryFolder folder;
   std::mt19937 random(11);
   int bad = 0, sound = 0;

@@ -19,7 +19,7 @@
 using namespace slidestream;
 using namespace slidestream::test;
 
-TEST_CASE("windows are what the whole levels have, whatever the threads and the memory") {
+TEST_CASE("windows are what the whole levels have, whatever the threads and the memory (long)") {
   const TemporaryFolder folder;
   std::mt19937 random(7);
   const auto in = [&](int low, int high) { return static_cast<int>(low + random_below(random, high - low + 1)); };
@@ -62,7 +62,7 @@ TEST_CASE("windows are what the whole levels have, whatever the threads and the 
   CHECK((once && again && panes));
 }
 
-TEST_CASE("listed windows come in their order, whatever the threads and the memory") {
+TEST_CASE("listed windows come in their order, whatever the threads and the memory (long)") {
   const TemporaryFolder folder;
   std::mt19937 random(11);
   const auto in = [&](int low, int high) { return static_cast<int>(low + random_below(random, high - low + 1)); };
@@ -147,7 +147,7 @@ TEST_CASE("a position outside of the slide is named") {
                        ConfigError);
 }
 
-TEST_CASE("shuffled windows are all windows, in an order that the seed alone decides, and shards part them") {
+TEST_CASE("shuffled windows are all windows, in an order that the seed alone decides, and shards part them (long)") {
   const TemporaryFolder folder;
   TileStreamOptions options;
   for (unsigned i = 0; i < 19; ++i) {
