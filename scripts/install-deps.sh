@@ -1,6 +1,7 @@
 #!/bin/bash
 # Installs from the distribution's packages what is missing: `install-deps.sh [--tests] [--docs] [--list]`. With --tests also
-# the packages of Python that networks are tested with, into build/python, from PyPI; without those their tests are skipped.
+# the packages of Python that networks are tested with, from PyPI: build/python becomes a link to a folder of the user's cache
+# that has them. Without those their tests are skipped.
 # With --docs also what scripts/docs.sh needs. --list prints the packages that a build needs, and installs nothing.
 # Does nothing, and needs no rights, when everything is there.
 set -euo pipefail
@@ -41,12 +42,29 @@ for option in "$@"; do
 done
 
 install_python_packages() {
-  local python="$root/build/python"
+  local python="$root/build/python" kept
   [[ -n "$tests" ]] || return 0
-  "$python/bin/python3" -c 'import onnx, onnxruntime, h5py, PIL, cv2, openslide_bin, wsidicomizer, nibabel' 2>/dev/null && return 0
-  echo "Installing ${python_packages[*]} into $python"
-  python3 -m venv --clear "$python" && "$python/bin/pip" install -q --disable-pip-version-check "${python_packages[@]}" ||
-    echo "install-deps.sh: PyPI's packages can't be installed; tests of networks will be skipped" >&2
+  has_python_packages "$python" && return 0
+  # Kept for other clones and clean builds: to install them takes longer than most steps of a check.
+  kept="${XDG_CACHE_HOME:-${HOME:-$root/build}/.cache}/slidestream"
+  mkdir -p "$kept" "$root/build"
+  kept+="/python-$({ python3 --version; echo "${python_packages[@]}"; } | sha256sum | cut -c1-12)"
+  exec 9>"$kept.lock"
+  flock 9
+  if ! has_python_packages "$kept"; then
+    echo "Installing ${python_packages[*]} into $kept"
+    if ! { python3 -m venv --clear "$kept" && "$kept/bin/pip" install -q --disable-pip-version-check "${python_packages[@]}"; }
+    then
+      echo "install-deps.sh: PyPI's packages can't be installed; tests of networks will be skipped" >&2
+      return 0
+    fi
+  fi
+  exec 9>&-
+  rm -rf "$python"
+  ln -s "$kept" "$python"
+}
+has_python_packages() {
+  "$1/bin/python3" -c 'import onnx, onnxruntime, h5py, PIL, cv2, openslide_bin, wsidicomizer, nibabel' 2>/dev/null
 }
 
 installed() { [[ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" == installed ]]; }
