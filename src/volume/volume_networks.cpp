@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <functional>
 #include <future>
 #include <map>
@@ -15,7 +14,6 @@
 #include "config/toml_text.hpp"
 #include "networks/network_gpus.hpp"
 #include "networks/network_shapes.hpp"
-#include "networks/normalisation.hpp"
 #include "networks/onnx_files.hpp"
 #include "networks/tile_planes.hpp"
 #include "runtime/machine.hpp"
@@ -89,66 +87,6 @@ class MemoryMeter {
 };
 
 }  // namespace
-
-LoadedNetwork::LoadedNetwork(std::shared_ptr<const OnnxSession> session, std::vector<std::int64_t> input_shape,
-                             std::vector<std::int64_t> output_shape)
-    : session_(std::move(session)), input_shape_(std::move(input_shape)), output_shape_(std::move(output_shape)) {}
-
-void LoadedNetwork::run(const FragmentMemory& memory, const Terminator& by) const {
-  const ElementType takes = session_->input().type;
-  const ElementType gives = session_->output().type;
-  std::vector<std::uint16_t> halves;
-  void* in = memory.fragment.data();
-  std::size_t in_bytes = memory.fragment.size_bytes();
-  if (takes == ElementType::float16) {
-    halves.resize(memory.fragment.size());
-    std::ranges::transform(memory.fragment, halves.begin(), networks::to_half);
-    in = halves.data();
-    in_bytes = halves.size() * sizeof(std::uint16_t);
-  }
-  const auto input = session_->tensor(in, in_bytes, input_shape_, takes);
-  if (memory.scores != nullptr) {
-    auto output = session_->tensor(memory.scores->given(), memory.scores->given_bytes(), output_shape_, gives, true);
-    return run(input, output, by);
-  }
-  const std::span<float> values = memory.values;
-  std::vector<std::byte> given(gives == ElementType::float32 ? 0 : values.size() * networks::onnx::bytes_of(gives));
-  void* const out = given.empty() ? static_cast<void*>(values.data()) : given.data();
-  const std::size_t out_bytes = given.empty() ? values.size_bytes() : given.size();
-  auto output = session_->tensor(out, out_bytes, output_shape_, gives);
-  run(input, output, by);
-  if (gives == ElementType::float16) {
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      std::uint16_t half = 0;
-      std::memcpy(&half, given.data() + i * sizeof half, sizeof half);
-      values[i] = networks::from_half(half);
-    }
-  } else if (!given.empty()) {
-    networks::widen_whole(given, gives, values);
-  }
-}
-
-void LoadedNetwork::run(const OnnxSession::Value& input, OnnxSession::Value& output, const Terminator& by) const {
-  try {
-    session_->run(input, output, by);
-  } catch (const Error&) {
-    // A lost GPU fails every call, and what it says then is clearer.
-    if (session_->place().gpu >= 0) static_cast<void>(networks::free_memory(session_->place().gpu));
-    throw;
-  }
-}
-
-void FragmentMemory::put_into(Fusion& fusion, std::size_t number) const {
-  if (scores == nullptr) return fusion.put(number, values);
-  const std::span<const std::uint16_t> labels = scores->labels();
-  if (std::ranges::find(labels, networks::DeviceScores::no_label) == labels.end()) {
-    return fusion.put_labels(number, labels);
-  }
-  // It says which of the scores can't be used.
-  std::vector<float> fetched(scores->given_values());
-  scores->take(fetched);
-  fusion.put(number, fetched);
-}
 
 VolumeNetworks::VolumeNetworks(const Config& config)
     : config_(config),
