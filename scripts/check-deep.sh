@@ -3,7 +3,7 @@
 # this uses. `check-deep.sh [PART...]`: all parts, or those that are named. Every part runs, whether or not the one before
 # it passed. Ends with a line per part and a verdict.
 #
-#   slow      the slow tests of the Release build, with storms of kills
+#   slow      the slow and the long tests of the Release build, with storms of kills
 #   long      the long tests within one process, under AddressSanitizer and UBSan
 #   scripts   the tests that run the program, under the same
 #   threads   the graph's tests under ThreadSanitizer, with a oneTBB that is built for it
@@ -25,7 +25,7 @@ source scripts/building.sh
 # Sources by suffix, of what git knows.
 sources() { git ls-files -z -- "$@"; }
 
-part_slow() { run_tests release deep-slow -L slow; }
+part_slow() { run_tests release deep-slow -L 'slow|long'; }
 
 part_long() { UBSAN_OPTIONS=print_stacktrace=1 run_tests asan deep-long -LE slow -R "$in_process.*$long"; }
 
