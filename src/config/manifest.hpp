@@ -25,6 +25,10 @@ std::vector<ManifestLine> list_entries(std::string_view text);
 /// where that makes a column of the header that is known; else by a comma. \throws ConfigError as `parse_csv`
 std::vector<CsvRecord> list_records(std::string_view text, const std::string& origin);
 
+/// \throws ConfigError naming `origin` and the line, where a record has more fields than the header and those aren't
+/// blank: a comma inside a value has cut it
+void require_no_surplus(const std::vector<std::string>& header, const CsvRecord& record, const std::string& origin);
+
 /// The column of a header that names slides: path, wsi, slide, filename or file, the first of these, as by
 /// `find_column`.
 std::optional<std::size_t> slide_column(const std::vector<std::string>& header);
@@ -33,7 +37,7 @@ std::optional<std::size_t> slide_column(const std::vector<std::string>& header);
 /// `is_slide` or a number: then the first column counts whose next cell is a slide, else the first. Without a header
 /// the first column does. With a header the column `mpp` counts, where there is one. Warnings say which column was
 /// taken, unless it is called path, and name a column that was nearly called mpp, or called so in other letters. Two
-/// columns of one of these names are refused.
+/// columns of one of these names are refused, and so are lines that `require_no_surplus` refuses.
 /// \throws ConfigError naming `origin` and the line.
 std::vector<ManifestLine> csv_entries(std::string_view text, const std::string& origin,
                                       const std::function<bool(const std::string&)>& is_slide,

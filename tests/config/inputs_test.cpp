@@ -236,7 +236,7 @@ TEST_CASE("CSV lists give slides their pixel size") {
   };
   refused("path,mpp\na.svs,0.25\na.svs,0.5\n",
           "3: mpp is 0.5 for " + scene / "a.svs" + ", and was 0.25 in an earlier line");
-  refused("path,mpp\na.svs,0,25\n", "2: mpp is '0'; expected 0.001 to 1000, or nothing");
+  refused("path,mpp\na.svs,0\n", "2: mpp is '0'; expected 0.001 to 1000, or nothing");
   for (const char* wrong : {"-1", "0.0001", "1001", "nan", "inf", "0.5um"}) {
     refused(std::string("path,mpp\na.svs,") + wrong + "\n",
             std::string("2: mpp is '") + wrong + "'; expected 0.001 to 1000, or nothing");
@@ -360,6 +360,30 @@ TEST_CASE("a CSV gives its column path, else the first") {
   scene.file("blank.csv", "id,path\n1,\n");
   CHECK_THROWS_WITH_AS(expand_inputs({scene / "blank.csv"}), (scene / "blank.csv" + ":2: the path is empty").c_str(),
                        ConfigError);
+}
+
+TEST_CASE("a row of a CSV with more fields than the header is refused, unless those are blank") {
+  Scene scene;
+  const std::string file = scene / "wide.csv";
+  const auto refused = [&](const std::string& text, const std::string& counts) {
+    scene.file("wide.csv", text);
+    const std::string line =
+        file + ":" + counts + "; put a value with a separator in it in quotes, or write a decimal point";
+    CHECK_THROWS_WITH_AS(expand_inputs({file}), line.c_str(), ConfigError);
+  };
+  // A decimal comma, and commas in a path.
+  refused("path,mpp\na.svs,1,25\n", "2: 3 fields, but the header has 2");
+  refused("path,mpp\nb.svs,0.5\na.svs,1,25,,\n", "3: 3 fields, but the header has 2");
+  refused("sep=;\npath;mpp\na.svs;0,5;x\n", "3: 3 fields, but the header has 2");
+  refused("path\na,b.svs\n", "2: 2 fields, but the header has 1");
+  refused("path,note\na.svs,,,x\n", "2: 4 fields, but the header has 2");
+  // Separators at the end, and quotes.
+  scene.file("wide.csv", "path,mpp\na.svs,0.5,\nb.svs,\"1,25\", ,\nc.svs,,,\t\n");
+  CHECK(scene.expand({file}) == Paths{"a.svs", "b.svs", "c.svs"});
+  CHECK(expand_inputs({file}).mpp.at(scene / "b.svs") == 1.25);
+  // Without a header the first line says nothing of the others.
+  scene.file("wide.csv", "a.svs,1\nb.svs,1,25\n");
+  CHECK(scene.expand({file}) == Paths{"a.svs", "b.svs"});
 }
 
 TEST_CASE("a slide named twice counts once, with a warning") {

@@ -52,6 +52,9 @@ TEST_CASE("cohorts come from a manifest's column, by the file behind the path") 
   CHECK(cohorts.of(folder.path("c.svs")) == "");
   CHECK(cohorts.of(folder.path("d.svs")) == "");
   CHECK_THROWS_WITH_AS(Cohorts(manifest, "stains"), doctest::Contains("did you mean 'stain'"), ConfigError);
+  // A decimal comma would shift what follows it.
+  CHECK_THROWS_WITH_AS(Cohorts(folder.file("wide.csv", "path,mpp,stain\na.svs,1,25,H&E\n"), "stain"),
+                       doctest::Contains("wide.csv:2: 4 fields, but the header has 3;"), ConfigError);
   CHECK_THROWS_AS(Cohorts(folder.path("none.csv"), "stain"), ConfigError);
   CHECK_THROWS_AS(Cohorts(folder.file("empty.csv", ""), "stain"), ConfigError);
 }
