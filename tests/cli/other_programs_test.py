@@ -374,10 +374,13 @@ class Shares(Files):
         pink[:800] = (190, 90, 150)
         inked = pink.copy()
         inked[1008:1408] = (25, 50, 150)
-        for name, image in (("plain", pink), ("inked", inked)):
+        # Dark, which is no tissue with tissue.ink = "keep" either.
+        framed = pink.copy()
+        framed[:, :208] = (8, 6, 12)
+        for name, image in (("plain", pink), ("inked", inked), ("framed", framed)):
             self.written(f"{name}.tif", (image, HALF_MICROMETRE))
-        result = self.assertDone(run(*(self.folder / f"{name}.tif" for name in ("plain", "inked")), "--out", self.out,
-                                     "--operators", "tissue"))
+        result = self.assertDone(run(*(self.folder / f"{name}.tif" for name in ("plain", "inked", "framed")), "--out",
+                                     self.out, "--operators", "tissue"))
         # Of 25 rows of the mask those at the edges aren't even.
         self.assertIn("inked.tif: at least 23.0 % of the slide are left out as ink; look at its mask, and set "
                       'tissue.ink = "keep" if that is tissue', result.stderr)

@@ -91,6 +91,28 @@ TEST_CASE("Strokes of a pen are no tissue, nor is the glass that they encircle")
   }
 }
 
+TEST_CASE("What is dark doesn't count as ink, whether it is a frame or a pen's") {
+  const auto counted = [](bool has_frame, const Rgb& ink) {
+    const PixelImage image = slide_with({300, 240}, [&](std::int64_t x, std::int64_t y, Rgb& colour) {
+      if (in_disc(x, y, 150, 120, 40)) colour = strong_stain;
+      if (x >= 40 && x < 90 && y >= 60 && y < 180) colour = ink;
+      if (has_frame && (x < 30 || y < 30 || x >= 270 || y >= 210)) colour = {8, 6, 12};
+    });
+    std::int64_t pixels = -1;
+    find_tissue(image.view(), {32.0, 32.0}, {9600, 7680}, 0.25, TissueRule{}, &pixels);
+    return pixels;
+  };
+  constexpr Rgb glass = {242, 242, 244};
+  CHECK(counted(true, glass) == 0);
+  // Of a stroke the outermost pixels aren't even.
+  constexpr std::int64_t stroke = 48 * 118;
+  for (const bool has_frame : {false, true}) {
+    CHECK(counted(has_frame, {25, 50, 150}) == stroke);
+    CHECK(counted(has_frame, {45, 42, 48}) == stroke);
+    CHECK(counted(has_frame, {30, 28, 34}) == 0);
+  }
+}
+
 TEST_CASE("Even tissue in the colours of blood and of dense hematoxylin is no ink") {
   // Hematoxylin alone of densities 2 and 2.4, and of 2 with eosin of 0.2 (Ruifrok and Johnston).
   for (const Rgb& tissue : {Rgb{200, 70, 80}, Rgb{190, 60, 75}, Rgb{180, 60, 80}, Rgb{205, 80, 95}, Rgb{66, 59, 138},

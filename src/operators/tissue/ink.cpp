@@ -169,7 +169,8 @@ std::int64_t mark_ink(Mask& out, const ConstHostView& rgb) {
     }
   }
   for (std::size_t i = 0; i < colours.size(); ++i) ink.pixels[i] = colours[i] == found_ink ? 1 : 0;
-  const std::int64_t found = std::ranges::count(colours, std::uint8_t{found_ink});
+  std::int64_t found = 0;
+  for (std::size_t i = 0; i < colours.size(); ++i) found += colours[i] == found_ink && out.pixels[i] == 0 ? 1 : 0;
   std::vector<std::uint8_t>().swap(colours);
   spread(ink, 1, ink_reach);
   for (std::int64_t y = 0; y < size.height; ++y) {

@@ -28,7 +28,7 @@ void mark_dark(Mask& out, const ConstHostView& rgb);
 /// while tissue has grains: of a pixel and its eight neighbours no channel differs by more than 24. Regions of even
 /// pixels of one colour that have at least 256 pixels are ink. So is what lies between two of them that are at most
 /// 8 pixels apart, and within 4 pixels of ink what has its hue, however mixed with glass.
-/// \return pixels of the even regions alone, which leave out the edges of strokes
+/// \return pixels of the even regions alone, which leave out the edges of strokes, without those marked before
 std::int64_t mark_ink(Mask& out, const ConstHostView& rgb);
 
 /// Marks ink, and pixels within 2 of it: those that an edge of a stroke crosses hold finer pixels that are ink,

@@ -174,9 +174,10 @@ Mask find_tissue(const ConstHostView& rgb, const GridScale& scale, Size level0, 
     throw std::invalid_argument("tissue is found on a whole level");
   }
   Mask out = empty_mask(size, scale, level0);
+  // What is dark first: it is left out whether ink is kept or not, and doesn't count as ink.
+  mark_dark(out, rgb);
   const std::int64_t found_ink = rule.drops_ink ? mark_ink(out, rgb) : 0;
   if (ink_pixels != nullptr) *ink_pixels = found_ink;
-  mark_dark(out, rgb);
   std::vector<std::uint8_t> values(out.pixels.size());
   std::vector<std::uint8_t> medians(values.size());
   const auto view = [&](std::vector<std::uint8_t>& of) {
