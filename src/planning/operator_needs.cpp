@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <exception>
+#include <string_view>
 
+#include <slidestream/error.hpp>
 #include <slidestream/network.hpp>
 
 namespace slidestream {
@@ -44,6 +47,30 @@ std::optional<std::size_t> place_of_spectrum(const Operators& operators) {
   const auto found = std::ranges::find(operators, "spectrum", &Operator::name);
   if (found == operators.end()) return std::nullopt;
   return static_cast<std::size_t>(found - operators.begin());
+}
+
+void check_labels(const Operator& op, const SlideInfo& info, const Config& config) {
+  if (!info.labels) return;
+  const std::string name = op.name();
+  const bool is_callers = std::ranges::find(operator_names, std::string_view(name)) == operator_names.end() ||
+                          (name == "model" && config.model.network != nullptr);
+  if (is_callers) return;
+  if (name != "spectrum") info.require_no_labels("the operator " + name + " takes them for colours");
+  if (op.looks_at_small_level() && config.tissue.source != TissueSource::geojson) {
+    info.require_no_labels("tissue is found by colours");
+  }
+}
+
+void check_labels(const Operators& operators, const SlideInfo& info, const Config& config) {
+  std::exception_ptr first;
+  for (const auto& op : operators) {
+    try {
+      return check_labels(*op, info, config);
+    } catch (const SlideError&) {
+      if (first == nullptr) first = std::current_exception();
+    }
+  }
+  if (first != nullptr) std::rethrow_exception(first);
 }
 
 std::string why_not_on_gpus(const Config& config, const Operators& operators) {

@@ -8,6 +8,7 @@
 
 #include <slidestream/config.hpp>
 #include <slidestream/operator.hpp>
+#include <slidestream/slide.hpp>
 
 #include "planning/strip_plan.hpp"
 
@@ -33,6 +34,13 @@ std::optional<PixelFormat> band_format_of(const Operator& op);
 
 /// The place of the spectrum among operators; none where it doesn't run.
 std::optional<std::size_t> place_of_spectrum(const Operators& operators);
+
+/// Labels are no quantities. Sums of them may be asked for, and functions and operators of the caller get a level as it
+/// is; all others take them for colours. \throws SlideError where the slide holds labels and `op` takes them for that
+void check_labels(const Operator& op, const SlideInfo& info, const Config& config);
+
+/// As `check_labels` of the first operator, where it refuses the slide and so do all others.
+void check_labels(const Operators& operators, const SlideInfo& info, const Config& config);
 
 /// One clause naming an operator or setting that keeps a run off GPUs; empty: GPUs compute all operators.
 std::string why_not_on_gpus(const Config& config, const Operators& operators);

@@ -237,6 +237,7 @@ class Planner {
     slide.width = level.width;
     slide.height = level.height;
     slide.codec = name(level.codec);
+    check_labels(all_operators_, info, config_);
     slide.decoded_on_gpu = machine_.gpu && device_decodes(config_, machine_.work, *opened, index);
     add_small_level(info);
     opening_.push_back(opening_bytes(*opened));

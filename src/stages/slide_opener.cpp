@@ -13,6 +13,7 @@
 #include "codec/tile_rule.hpp"
 #include "operators/tissue/preparation.hpp"
 #include "planning/network_plan.hpp"
+#include "planning/operator_needs.hpp"
 #include "planning/tile_ranges.hpp"
 #include "slide/file.hpp"
 #include "slide/open_options.hpp"
@@ -31,16 +32,6 @@ constexpr int retries_of_shortage = 8;
 constexpr int silent_retries = 3;
 /// Where memory lacks: pauses of 3 s together.
 constexpr int retries_of_memory = 5;
-
-/// Labels are no quantities. Sums of them may be asked for, and functions and operators of the caller get a level as it
-/// is; all others take them for colours.
-void check_labels(const Operator& op, const SlideInfo& info, const Config& config) {
-  if (!info.labels) return;
-  const std::string name = op.name();
-  const bool is_callers = std::ranges::find(operator_names, std::string_view(name)) == operator_names.end() ||
-                          (name == "model" && config.model.network != nullptr);
-  if (!is_callers && name != "spectrum") info.require_no_labels("the operator " + name + " takes them for colours");
-}
 
 }  // namespace
 

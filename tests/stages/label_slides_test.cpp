@@ -7,8 +7,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <slidestream/error.hpp>
+#include <slidestream/forecast.hpp>
 
 #include "operators/tissue/mask_files.hpp"
 #include "slide/test_images.hpp"
@@ -84,6 +86,32 @@ TEST_CASE("operators don't take images of labels for colours, and sums of them a
   config.operators.run = {"spectrum"};
   config.analysis.window = 64;
   require_done(run(config, {labels}));
+}
+
+TEST_CASE("a forecast refuses images of labels in the words of the run, where no operator takes them") {
+  const TemporaryFolder folder;
+  const std::string labels = labels_of_fields(folder);
+  Config config = config_of_network(folder, "refused");
+  config.pipeline.backend = Backend::cpu;
+  config.analysis.window = 64;
+  const auto refusal = [&](const std::vector<std::string>& operators) {
+    config.operators.run = operators;
+    return forecast_run(config, {labels}).slides.at(0).error;
+  };
+  const std::string begin = "holds labels of a network or a mask, and ";
+  CHECK(refusal({"identity"}).starts_with(begin + "the operator identity takes them for colours; read a level"));
+  CHECK(refusal({"tissue", "sobel"}).starts_with(begin + "the operator tissue takes them for colours; read a level"));
+  // Of several that one is done without the others.
+  CHECK(refusal({"spectrum"}).empty());
+  CHECK(refusal({"tissue", "spectrum"}).empty());
+  config.analysis.statistics = {"split"};
+  CHECK(refusal({"spectrum"}).starts_with(begin + "tissue is found by colours; read a level"));
+  const RunResult result = run(config, {labels});
+  CHECK_FALSE(result.slides.at(0).done);
+  CHECK(result.slides[0].failure.cause == refusal({"spectrum"}));
+  config.operators.run = {"identity"};
+  config.output.dir = (folder / "identity").string();
+  CHECK(run(config, {labels}).slides.at(0).failure.cause == refusal({"identity"}));
 }
 
 TEST_CASE("a function gets levels of labels as they are, and none of another size") {
