@@ -10,7 +10,12 @@ namespace slidestream {
 
 namespace {
 constexpr std::size_t longest_compared = 64;
-constexpr std::size_t longest_shown = 200;
+// Of longer text so much of its beginning, and of its end, which says what to do.
+constexpr std::size_t shown_begin = 200;
+constexpr std::size_t shown_end = 100;
+
+/// Whether a byte goes on with a character of UTF-8.
+bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
 }  // namespace
 
 int edit_distance(std::string_view a, std::string_view b) {
@@ -55,11 +60,13 @@ std::string did_you_mean(std::string_view name, std::span<const std::string> can
 }
 
 std::string one_line(std::string_view text) {
-  if (text.size() <= longest_shown) return printable(text, ' ');
+  if (text.size() <= shown_begin + shown_end) return printable(text, ' ');
   // Not within a character.
-  std::size_t end = longest_shown;
-  while (end > longest_shown - 4 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
-  return printable(text.substr(0, end), ' ') + "...";
+  std::size_t end = shown_begin;
+  while (end > shown_begin - 4 && continues(text[end])) --end;
+  std::size_t begin = text.size() - shown_end;
+  while (begin < text.size() - shown_end + 4 && continues(text[begin])) ++begin;
+  return printable(text.substr(0, end), ' ') + "..." + printable(text.substr(begin), ' ');
 }
 
 }  // namespace slidestream

@@ -19,8 +19,8 @@ std::string did_you_mean(std::string_view name, std::span<const std::string> can
 /// Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`.
 int edit_distance(std::string_view a, std::string_view b);
 
-/// Text on one line, whatever it holds: control characters (`is_control`) become spaces, and what is longer than 200
-/// bytes is cut.
+/// Text on one line, whatever it holds: control characters (`is_control`) become spaces, and what is longer than 300
+/// bytes keeps the first 200 and the last 100.
 std::string one_line(std::string_view text);
 
 }  // namespace slidestream

@@ -105,11 +105,21 @@ TEST_CASE("text that is shown doesn't steer the terminal") {
                   "2J\xc0\x9b\xe2\x80|\xff\xa0") == "?2J\xc0?\xe2?|\xff\xa0");
   CHECK(one_line("a\n\u009b\u202e\x85"
                  "b") == "a    b");
-  CHECK(one_line(std::string(199, 'a') + "\u00e5\u00e5") == std::string(199, 'a') + "...");
   Config config;
   config.output.dir = "\u009b\u202e\u00e5";
   CHECK(to_toml(config).find("dir = \"\\u009B\\u202E\u00e5\"\n") != std::string::npos);
   CHECK(parse_config(to_toml(config), "own").output.dir == config.output.dir);
+}
+
+TEST_CASE("long text is cut in its middle, between characters") {
+  const std::string whole(300, 'a');
+  CHECK(one_line(whole) == whole);
+  CHECK(one_line(whole + "b") == std::string(200, 'a') + "..." + std::string(99, 'a') + "b");
+  // The end of the first part, and the beginning of the last, lie in a character.
+  CHECK(one_line(std::string(199, 'a') + "\u00e5" + std::string(50, 'x') + "\u00e5" + std::string(99, 'b')) ==
+        std::string(199, 'a') + "..." + std::string(99, 'b'));
+  const std::string remedy = "' isn't one of these; expected a or b";
+  CHECK(one_line("'" + std::string(10'000, '/') + remedy).ends_with(remedy));
 }
 
 TEST_CASE("a string that TOML can't hold is refused, not written wrongly") {
