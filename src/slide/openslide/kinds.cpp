@@ -11,6 +11,7 @@
 
 #include "slide/formats.hpp"
 #include "slide/open_budget.hpp"
+#include "slide/openslide/focal_planes.hpp"
 #include "slide/tiff/raw_directory.hpp"
 #include "slide/tiff/tiff_container.hpp"
 
@@ -20,15 +21,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr Kind ndpi = {"Hamamatsu NDPI", true};
-constexpr Kind leica = {"Leica SCN", true};
+constexpr Kind ndpi = {"Hamamatsu NDPI", true, planes_of_ndpi};
+constexpr Kind leica = {"Leica SCN", true, planes_of_leica};
 constexpr Kind philips = {"Philips TIFF", true};
 constexpr Kind ventana = {"Ventana BIF", true};
 constexpr Kind trestle = {"Trestle TIFF", true};
 constexpr Kind zeiss = {"Zeiss CZI", false};
 constexpr Kind mirax = {"3DHISTECH MIRAX", false};
-constexpr Kind vms = {"Hamamatsu VMS", false};
-constexpr Kind vmu = {"Hamamatsu VMU", false};
+constexpr Kind vms = {"Hamamatsu VMS", false, planes_of_vms};
+constexpr Kind vmu = {"Hamamatsu VMU", false, planes_of_vms};
 constexpr Kind sakura = {"Sakura SVSLIDE", false};
 
 constexpr std::uint16_t tag_description = 270;

@@ -16,6 +16,8 @@ namespace slidestream::openslide {
 struct Kind {
   const char* name;  ///< in messages
   bool is_tiff;      ///< by the file's first bytes
+  /// How many focal planes a slide has; 0: it doesn't say. Null: not known of this kind.
+  std::size_t (*focal_planes)(const File&) = nullptr;
 };
 
 /// What kind a file is, by its content; null: none that is known here. A damaged file is none.

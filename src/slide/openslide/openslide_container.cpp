@@ -423,6 +423,10 @@ std::uint64_t size_of_files(const std::filesystem::path& path) {
   return bytes;
 }
 
+std::size_t focal_planes_of(const openslide::Kind* kind, const File& file) {
+  return kind != nullptr && kind->focal_planes != nullptr ? kind->focal_planes(file) : 0;
+}
+
 }  // namespace
 
 bool is_for_openslide(std::span<const std::byte> first, const File& file) {
@@ -458,6 +462,9 @@ void open_by_openslide(Slide::Impl& slide, std::unique_ptr<File> file, const Ope
     std::unique_ptr<Handle> handle = container->handles().take();
     Opener(slide, *handle, options).read(*container);
     container->handles().give_back(std::move(handle));
+    if (const std::size_t planes = focal_planes_of(kind, *file); planes > 1) {
+      slide.info.warnings.push_back("has " + std::to_string(planes) + " focal planes, of which OpenSlide reads one");
+    }
     slide.info.container = "OpenSlide";
     slide.info.library = library->name() + ", " + library->file();
     slide.info.file_size = size_of_files(path);
