@@ -260,4 +260,20 @@ TEST_CASE("DICOM: levels with the same contradiction are one line, and a label's
   CHECK(slide->info().warnings == Lines{line, "the image label: " + line});
 }
 
+TEST_CASE("DICOM: a channel can be chosen only where there is one") {
+  const TemporaryFolder folder;
+  const auto error = [&](Codec codec, int channel) {
+    return open_error(folder.write("slide.dcm", make_dicom(picture_for(codec), {.codec = codec}).encode()),
+                      {.channel = channel});
+  };
+  for (const Codec codec : {Codec::jpeg, Codec::jpeg_rgb}) {
+    CHECK(error(codec, -1).empty());
+    CHECK(error(codec, OpenOptions::any_channel).empty());
+    CHECK(error(codec, 0).ends_with("slide.dcm: input.channel is 0, but its pixels are RGB; leave it out"));
+    CHECK(error(codec, 1).ends_with("slide.dcm: input.channel is 1, but its pixels are RGB; leave it out"));
+  }
+  CHECK(error(Codec::jpeg_grey, 0).empty());
+  CHECK(error(Codec::jpeg_grey, 1).ends_with("slide.dcm: input.channel is 1; it has one channel, 0"));
+}
+
 }  // namespace slidestream::test

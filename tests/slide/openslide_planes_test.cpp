@@ -151,3 +151,16 @@ TEST_CASE_FIXTURE(Fixture, "OpenSlide: a line counts the focal planes of VMS and
   // Of a kind that isn't known.
   CHECK(lines("d.any", std::string("made up\nNoLayers=3\n")).empty());
 }
+
+TEST_CASE_FIXTURE(Fixture, "OpenSlide: a channel can't be chosen of pixels that are RGB") {
+  const auto path = folder.write("a.any", std::string("made up"));
+  const auto error = [&](int channel) {
+    return open_error(path, {.channel = channel, .openslide = SLIDESTREAM_MADE_UP_OPENSLIDE});
+  };
+  CHECK(error(-1).empty());
+  CHECK(error(OpenOptions::any_channel).empty());
+  for (const int channel : {0, 1}) {
+    CHECK(error(channel) ==
+          path.string() + ": input.channel is " + std::to_string(channel) + ", but its pixels are RGB; leave it out");
+  }
+}

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "slide/channels.hpp"
 #include "slide/dicom/contradictions.hpp"
 #include "slide/dicom/frame_colours.hpp"
 #include "slide/dicom/frames.hpp"
@@ -221,6 +222,8 @@ class SeriesOpener {
     OpenBudget budget(path_, size, options_);
     sort_out(series.front().series, budget);
     read_levels(budget);
+    const Colour colour = slide_.info.levels.front().colour;
+    chosen_channel(path_, Channels{1, 1, {}, colour == Colour::rgb || colour == Colour::ycbcr}, options_);
     read_associated(budget);
     slide_.info.format = "dicom";
     slide_.info.container = "DICOM";

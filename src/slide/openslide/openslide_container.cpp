@@ -19,6 +19,7 @@
 
 #include "config/positive_number.hpp"
 #include "config/suggest.hpp"
+#include "slide/channels.hpp"
 #include "slide/decode_memory.hpp"
 #include "slide/formats.hpp"
 #include "slide/icc_profile.hpp"
@@ -311,6 +312,7 @@ class Opener {
       : slide_(slide), handle_(handle), options_(options), path_(slide.info.path) {}
 
   void read(OpenSlideContainer& container) {
+    chosen_channel(path_, Channels{1, 1, {}, true}, options_);  // RGB: one that is chosen is refused
     const OpenBudget budget(path_, 0, options_);
     read_levels(container);
     container.handles().set_cache(std::max<std::size_t>(least_cache, 8 * most_behind_), handle_);
