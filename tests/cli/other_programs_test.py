@@ -300,10 +300,10 @@ class PixelSizes(Files):
             self.assertEqual(info(file)["magnification"], 40)
 
     def test_imagejs_unit_beside_the_tags(self):
-        """The text's unit counts where the tag has none, and nowhere else."""
+        """The text's unit counts before the tag's, unless only the tag's gives a slide's pixels."""
         image = picture(128, 128)
         for unit, tag, resolution, mpp in (("cm", "CENTIMETER", 20000, 0.5), ("cm", "NONE", 20000, 0.5),
-                                           ("um", "CENTIMETER", 20000, 0.5), ("micron", "NONE", 2, 0.5),
+                                           ("um", "CENTIMETER", 20000, 0.5), ("micron", "NONE", 2, 0.5), ("micron", "INCH", 2, 0.5),
                                            ("inch", "INCH", 50800, 0.5), ("pixel", "NONE", 2, None)):
             with self.subTest(f"{unit}, {tag}"):
                 file = self.written("imagej.tif", (image, {"description": f"ImageJ=1.53c\nunit={unit}\n", "resolutionunit": tag,

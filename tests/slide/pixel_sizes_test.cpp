@@ -337,13 +337,47 @@ TEST_CASE_FIXTURE(Fixture, "resolution tags count where text says nothing, in OM
     CHECK(open()->info().mpp.value_or(0.0) == 0.25);
     CHECK(open()->info().warnings.empty());
   }
-  // ImageJ has its unit in the text. It counts only where the tag has none.
-  resolution(4, 4, 3);
-  CHECK(described("ImageJ=1.53t\nunit=micron\n").mpp == std::nullopt);
+  // ImageJ has its unit in the text.
   resolution(4, 4, 1);
   CHECK(described("ImageJ=1.53t\nunit=micron\n").mpp.value() == doctest::Approx(0.25));
   CHECK(described("ImageJ=1.53t\nunit=\\u00B5m\n").mpp.value() == doctest::Approx(0.25));
   CHECK_FALSE(described("ImageJ=1.53t\nunit=pixel\n").mpp.has_value());
+}
+
+TEST_CASE_FIXTURE(Fixture, "the unit that ImageJ names counts under every ResolutionUnit") {
+  const auto check = [this](const std::string& unit, double mpp, const Lines& lines) {
+    CAPTURE(unit);
+    const SlideInfo info = described("ImageJ=1.53t\nimages=1\nunit=" + unit + "\nloop=false\n");
+    CHECK(info.mpp.value_or(0.0) == doctest::Approx(mpp));
+    CHECK(info.warnings == lines);
+  };
+  const auto line = [](const std::string& size, const std::string& by_tag) {
+    return Lines{"ImageJ's unit gives " + size + " micrometres per pixel, and ResolutionUnit " + by_tag +
+                 ": ImageJ's counts"};
+  };
+  resolution(4, 4, 3);
+  for (const char* unit : {"um", "micron", "\\u00B5m", "\xC2\xB5m"}) check(unit, 0.25, line("0.25", "2500"));
+  resolution(4, 4, 2);
+  check("um", 0.25, line("0.25", "6350"));
+  // Where the tag isn't there, it contradicts nothing.
+  tiff.directories[0].remove(296);
+  check("um", 0.25, {});
+  resolution(2000, 2000, 3);
+  check("mm", 0.5, line("0.5", "5"));
+  // Both say the same, and what is no unit of length says nothing.
+  resolution(20000, 20000, 3);
+  for (const char* unit : {"cm", "pixel", "", "furlong"}) check(unit, 0.5, {});
+  resolution(50800, 50800, 2);
+  for (const char* unit : {"inch", "pixel"}) check(unit, 0.5, {});
+  // A resolution that was written in the tag's unit.
+  resolution(20000, 20000, 3);
+  check("um", 0.5, {"ImageJ's unit gives 5e-05 micrometres per pixel, and ResolutionUnit 0.5: ResolutionUnit counts"});
+  // A printer's resolution is none in either unit.
+  resolution(2, 2, 2);
+  check("cm", 0.0, {});
+  // Others' descriptions have no such unit.
+  resolution(20000, 20000, 3);
+  CHECK(described("Scanner 1\nunit=mm\n").mpp.value_or(0.0) == doctest::Approx(0.5));
 }
 
 TEST_CASE_FIXTURE(Fixture, "sizes of which one is a hundred times the other aren't one pixel's") {

@@ -30,10 +30,9 @@ std::optional<double> unit_of_imagej(std::string_view description) {
   return name.empty() ? std::nullopt : micrometres_of(name);
 }
 
-std::optional<double> unit_of(std::uint64_t unit, std::string_view description) {
+/// Micrometres of ResolutionUnit; none for what is no unit.
+std::optional<double> unit_of_tag(std::uint64_t unit) {
   switch (unit) {
-    case RESUNIT_NONE:
-      return unit_of_imagej(description);
     case RESUNIT_INCH:
       return 25400.0;
     case RESUNIT_CENTIMETER:
@@ -45,6 +44,37 @@ std::optional<double> unit_of(std::uint64_t unit, std::string_view description) 
     default:
       return std::nullopt;
   }
+}
+
+bool is_scanned(const std::optional<double>& size) { return size && *size <= most_scanned_pixel_size; }
+
+/// Micrometres along both sides, by the resolution tags in a unit.
+SaidPixelSize sizes_in(const RawTiff& raw, const RawDirectory& directory, const std::optional<double>& unit) {
+  const auto along = [&](std::uint16_t tag) -> std::optional<double> {
+    const std::optional<float> resolution = raw.real(directory, tag);
+    if (!unit || !resolution) return std::nullopt;
+    const double size = *unit / static_cast<double>(*resolution);
+    return size > 0.0 && std::isfinite(size) ? std::optional(size) : std::nullopt;
+  };
+  return {along(TIFFTAG_XRESOLUTION), along(TIFFTAG_YRESOLUTION)};
+}
+
+/// ImageJ's unit goes before ResolutionUnit, as in ImageJ itself, unless only ResolutionUnit gives a slide's pixels.
+SaidPixelSize settled(const SaidPixelSize& by_imagej, const SaidPixelSize& by_tag, bool has_unit,
+                      std::vector<std::string>& warnings) {
+  const auto one_side = [](const SaidPixelSize& said) { return said.x ? said.x : said.y; };
+  const std::optional<double> imagejs = one_side(by_imagej);
+  const std::optional<double> tags = one_side(by_tag);
+  if (!imagejs || !tags) return imagejs ? by_imagej : by_tag;
+  const auto is_slides = [](double size) { return size >= least_by_resolution && size <= most_scanned_pixel_size; };
+  const bool imagej_counts = is_slides(*imagejs) || !is_slides(*tags);
+  if (has_unit && *imagejs != *tags && (is_slides(*imagejs) || is_slides(*tags))) {
+    std::ostringstream text;
+    text << "ImageJ's unit gives " << *imagejs << " micrometres per pixel, and ResolutionUnit " << *tags << ": "
+         << (imagej_counts ? "ImageJ's" : "ResolutionUnit") << " counts";
+    warnings.push_back(text.str());
+  }
+  return imagej_counts ? by_imagej : by_tag;
 }
 
 }  // namespace
@@ -64,15 +94,9 @@ SaidPixelSize size_by_resolution(const RawTiff& raw, const RawDirectory& directo
     }
     said_unit = *value;
   }
-  const std::optional<double> unit = unit_of(said_unit, description);
-  const auto along = [&](std::uint16_t tag) -> std::optional<double> {
-    const std::optional<float> resolution = raw.real(directory, tag);
-    if (!unit || !resolution) return std::nullopt;
-    const double size = *unit / static_cast<double>(*resolution);
-    return size > 0.0 && std::isfinite(size) ? std::optional(size) : std::nullopt;
-  };
-  const SaidPixelSize said{along(TIFFTAG_XRESOLUTION), along(TIFFTAG_YRESOLUTION)};
-  const auto is_scanned = [](const std::optional<double>& size) { return size && *size <= most_scanned_pixel_size; };
+  const bool has_unit = directory.find(TIFFTAG_RESOLUTIONUNIT) != nullptr;
+  const SaidPixelSize said = settled(sizes_in(raw, directory, unit_of_imagej(description)),
+                                     sizes_in(raw, directory, unit_of_tag(said_unit)), has_unit, warnings);
   if (are_far_apart(said) && (is_scanned(said.x) || is_scanned(said.y))) return said;
   const auto checked = [&](const std::optional<double>& size, const char* name) -> std::optional<double> {
     if (!is_scanned(size)) return std::nullopt;
