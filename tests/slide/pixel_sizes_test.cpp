@@ -230,6 +230,15 @@ TEST_CASE_FIXTURE(Fixture, "OME-XML that is damaged is passed over, and a line s
         Lines{"its OME-XML lies in another file, which isn't read"});
 }
 
+TEST_CASE_FIXTURE(Fixture, "the schema of 2003 has micrometres at the Image") {
+  const std::string image = "<OME><Image Name=\"a\" PixelSizeX=\"0.5\" PixelSizeY=\"0.25\"><Pixels SizeX=\"100\"";
+  const SlideInfo info = described(image + "/></Image></OME>");
+  CHECK(info.mpp.value_or(0.0) == 0.5);
+  CHECK(info.mpp_y.value_or(0.0) == 0.25);
+  CHECK(info.warnings.empty());
+  CHECK(described(image + " PhysicalSizeX=\"2\" PhysicalSizeY=\"2\"/></Image></OME>").mpp.value_or(0.0) == 2.0);
+}
+
 TEST_CASE_FIXTURE(Fixture, "the slide's Image has its own size and objective") {
   const std::string objectives =
       "<Instrument ID=\"Instrument:0\"><Objective ID=\"Objective:0:0\" NominalMagnification=\"2.0\"/><Objective "

@@ -130,7 +130,7 @@ class OmeReader {
     }
     count_images();
     compare_type(child_of(nodes[result_.slide], "Pixels"));
-    read_pixel_size(child_of(nodes[result_.slide], "Pixels"));
+    read_pixel_size(nodes[result_.slide]);
     read_magnification(nodes[result_.slide]);
     return std::move(result_);
   }
@@ -291,10 +291,16 @@ class OmeReader {
                              ", and its samples have 8 bits: the tags count");
   }
 
-  void read_pixel_size(const pugi::xml_node& pixels) {
-    const auto along = [&](const std::string& name) -> std::optional<double> {
-      const std::optional<double> size = said_number(attribute_of(pixels, name), name, info_);
-      if (!size) return std::nullopt;
+  void read_pixel_size(const pugi::xml_node& image) {
+    const pugi::xml_node pixels = child_of(image, "Pixels");
+    const bool is_at_pixels = has_attribute(pixels, "PhysicalSizeX") || has_attribute(pixels, "PhysicalSizeY");
+    const bool is_at_image = has_attribute(image, "PixelSizeX") || has_attribute(image, "PixelSizeY");
+    // As in the schema of 2003, which has no units.
+    const bool is_of_2003 = is_at_image && !is_at_pixels;
+    const auto along = [&](char axis) -> std::optional<double> {
+      const std::string name = std::string(is_of_2003 ? "PixelSize" : "PhysicalSize") + axis;
+      const std::optional<double> size = said_number(attribute_of(is_of_2003 ? image : pixels, name), name, info_);
+      if (!size || is_of_2003) return size;
       const std::string_view unit = attribute_of(pixels, name + "Unit");
       const std::optional<double> micrometres = micrometres_of(unit);
       if (!micrometres) {
@@ -304,8 +310,10 @@ class OmeReader {
       }
       return *size * *micrometres;
     };
-    const std::optional<double> x = along("PhysicalSizeX");
-    result_.pixel_size = said_pixel_sizes({x, along("PhysicalSizeY")}, "PhysicalSizeX", "PhysicalSizeY", info_);
+    const std::optional<double> x = along('X');
+    const std::string_view what_x = is_of_2003 ? "PixelSizeX" : "PhysicalSizeX";
+    const std::string_view what_y = is_of_2003 ? "PixelSizeY" : "PhysicalSizeY";
+    result_.pixel_size = said_pixel_sizes({x, along('Y')}, what_x, what_y, info_);
   }
 
   static std::string_view magnification_of(const pugi::xml_node& objective) {
