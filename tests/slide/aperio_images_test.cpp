@@ -142,6 +142,26 @@ TEST_CASE_FIXTURE(Fixture, "in files of others, types and shapes name no label")
   CHECK(warnings() == may_be_label("image 1"));
 }
 
+TEST_CASE_FIXTURE(Fixture, "focal planes of Aperio's files are called by their OffsetZ") {
+  const auto path_of = [this](const std::vector<std::string>& offsets) {
+    TestTiff tiff;
+    for (const std::string& offset : offsets) {
+      tiff.directories.push_back(level(160, 96, scanner + "160x96 (64x64) JPEG/RGB Q=91|AppMag = 40" + offset));
+    }
+    return folder.write("slide.svs", tiff.bytes());
+  };
+  const auto path = path_of({"|OffsetZ = 0", "|OffsetZ = -0.002", "|OffsetZ = 0.002|Date = x"});
+  CHECK(open_error(path).ends_with(
+      "has 3 channels (0: OffsetZ 0; 1: OffsetZ -0.002; 2: OffsetZ 0.002); set input.channel to choose one, 0 to 2"));
+  CHECK(Slide::open(path, {.channel = 1})->info().channels == Lines{"OffsetZ 0", "OffsetZ -0.002", "OffsetZ 0.002"});
+  // Unless all say it as a number.
+  for (const char* other :
+       {"", "|OffsetZ = ", "|OffsetZ = Doe", "|OffsetZ = 1 mm", "|OffsetZ = nan", "|NoOffsetZ = 1"}) {
+    CAPTURE(other);
+    CHECK(Slide::open(path_of({"|OffsetZ = 0", other}), {.channel = 1})->info().channels == Lines{"0", "1"});
+  }
+}
+
 TEST_CASE("a thumbnail's description has the slide's size and its own") {
   CHECK(
       size_of_thumbnail("Aperio Image Library v11.2.1 \r\n46000x32914 -> 1024x732 - ;Aperio Image Library v10.0.51\r\n"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -163,6 +164,20 @@ std::string associated_name(std::string_view description) {
   }
   std::string name = name_of_associated_in(description.substr(0, description.find_first_of("|\r\n")));
   return name.empty() ? name_of_associated_in(second) : name;
+}
+
+std::string name_of_focus(std::string_view description) {
+  constexpr std::string_view key = "OffsetZ";
+  constexpr std::size_t longest_number = 24;
+  if (!description.starts_with("Aperio")) return {};
+  std::size_t at = 0;
+  const std::optional<std::string_view> value = next_value(description, key, at);
+  if (!value || value->size() > longest_number) return {};
+  double offset = 0.0;
+  const char* end = value->data() + value->size();
+  const std::from_chars_result result = std::from_chars(value->data(), end, offset);
+  if (result.ec != std::errc() || result.ptr != end || !std::isfinite(offset)) return {};
+  return std::string(key) + " " + std::string(*value);
 }
 
 std::optional<ImageSize> size_of_thumbnail(std::string_view description) {

@@ -23,6 +23,9 @@ std::string name_of_associated_in(std::string_view text);
 /// what `name_of_associated_in` finds in the first or second line. XML isn't looked at.
 std::string associated_name(std::string_view description);
 
+/// What Aperio's text says of an image's focus, such as "OffsetZ -0.002"; empty where it says no number.
+std::string name_of_focus(std::string_view description);
+
 /// The size of a thumbnail that Aperio's text describes: its second line begins with "WxH -> wxh", the slide's size and
 /// its own. None for another text; in those of levels the size of tiles stands before the arrow.
 std::optional<ImageSize> size_of_thumbnail(std::string_view description);

@@ -3,7 +3,10 @@
 #include <tiff.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <string_view>
+
+#include "slide/tiff/aperio.hpp"
 
 namespace slidestream {
 namespace {
@@ -68,6 +71,17 @@ void name_aperios_images(std::vector<Candidate>& main, std::size_t slide) {
   name_thumbnail(main, slide);
   name_label(main, slide);
   leave_out_reduced(main, slide);
+}
+
+std::vector<std::string> names_of_focuses(const RawTiff& raw, const std::vector<Candidate>& main,
+                                          const std::vector<std::size_t>& planes) {
+  constexpr std::uint64_t most_text = 4096;
+  std::vector<std::string> names;
+  for (const std::size_t plane : planes) {
+    names.push_back(name_of_focus(raw.text(main[plane].raw, TIFFTAG_IMAGEDESCRIPTION, most_text)));
+    if (names.back().empty()) return {};
+  }
+  return names;
 }
 
 std::string warning_of_unnamed(const std::string& first, std::size_t more) {

@@ -51,7 +51,7 @@ class DirectoryReader {
     const std::vector<std::size_t> planes = planes_of(main, first);
     // Of several directories the description counts those.
     if (!ome_ && planes.size() == 1 && options_.channel != 0) refuse_stacked_planes(file_, raw_, main[first].raw);
-    const std::size_t plane = choose_plane(planes);
+    const std::size_t plane = choose_plane(main, planes);
     const std::size_t base = planes[plane];
     if (slide_is_aperios(main[base])) name_aperios_images(main, base);
     const std::vector<Candidate> subs = sub_directories(main[base].raw);
@@ -254,7 +254,7 @@ class DirectoryReader {
   }
 
   /// Which of the planes of level 0 is read. \throws SlideError where there are several and none is chosen
-  std::size_t choose_plane(const std::vector<std::size_t>& planes) {
+  std::size_t choose_plane(const std::vector<Candidate>& main, const std::vector<std::size_t>& planes) {
     const OmeImage* declared = ome_image();
     Channels channels{planes.size(), planes.size(), {}};
     if (declared != nullptr) channels.count = std::max(planes.size(), declared->planes);
@@ -268,6 +268,9 @@ class DirectoryReader {
       channels.names = plane_names(*declared);
       if (has_places_) channels.elsewhere = declared->elsewhere;
       channels.are_planes = declared->depths * declared->times > 1;
+    } else if (is_aperios_) {
+      channels.names = names_of_focuses(raw_, main, planes);
+      channels.are_planes = !channels.names.empty();
     }
     for (std::string& name : channels.names) name = without_control_characters(std::move(name));
     for (auto& [plane, file] : channels.elsewhere) file = without_control_characters(std::move(file));
