@@ -24,7 +24,7 @@ namespace slidestream::openslide {
 
 namespace {
 
-constexpr std::uint16_t tag_description = 270;
+constexpr std::uint16_t tag_scn_description = 270;
 constexpr std::uint16_t tag_source_lens = 65421;
 constexpr std::uint16_t tag_z_offset = 65424;
 
@@ -92,7 +92,7 @@ std::size_t planes_of_leica(const File& file) {
     const OpenOptions options;
     OpenBudget budget(file.path(), file.size(), options);
     const RawTiff tiff(file, budget);
-    text = tiff.text(tiff.directory(tiff.first()), tag_description, OpenBudget::most_description);
+    text = tiff.text(tiff.directory(tiff.first()), tag_scn_description, OpenBudget::most_description);
   } catch (const StorageError&) {
     throw;
   } catch (const SlideError&) {

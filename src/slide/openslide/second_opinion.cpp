@@ -17,9 +17,9 @@ namespace slidestream {
 namespace {
 
 constexpr std::int64_t region_side = 256;
-constexpr int rounding = 8;            ///< of 255, between decoders
-constexpr double most_apart = 0.01;    ///< of pixel sizes
-constexpr double most_printed = 20.0;  ///< micrometres: above it is a resolution for printing
+constexpr int decoder_rounding = 8;        ///< of 255, between decoders
+constexpr double most_apart_sizes = 0.01;  ///< of pixel sizes
+constexpr double most_printed = 20.0;      ///< micrometres: above it is a resolution for printing
 constexpr std::uint64_t seed = 43;
 
 using Rgb = std::array<std::uint8_t, 3>;
@@ -94,7 +94,7 @@ class Comparison {
     const auto differs = [&](const char* what, const char* property, const std::optional<double>& here) -> std::string {
       const std::optional<double> there = positive_number(handle_.property(property));
       if (!there || (!here && *there > most_printed)) return {};
-      if (here && std::abs(*here - *there) <= most_apart * *there) return {};
+      if (here && std::abs(*here - *there) <= most_apart_sizes * *there) return {};
       return std::string(what) + " is " + (here ? text_of(*here) : "not known") + " here, " + text_of(*there) +
              " there";
     };
@@ -154,8 +154,9 @@ class Comparison {
     for (std::size_t i = 0; i < pixels; ++i) {
       const Rgb here = {here_[3 * i], here_[3 * i + 1], here_[3 * i + 2]};
       const Rgb there = rgb_of_argb(there_[i]);
-      const bool is_apart = std::abs(here[0] - there[0]) > rounding || std::abs(here[1] - there[1]) > rounding ||
-                            std::abs(here[2] - there[2]) > rounding;
+      const bool is_apart = std::abs(here[0] - there[0]) > decoder_rounding ||
+                            std::abs(here[1] - there[1]) > decoder_rounding ||
+                            std::abs(here[2] - there[2]) > decoder_rounding;
       if (!is_apart) continue;
       if (++apart > 1) continue;
       const auto at = static_cast<std::int64_t>(i);
