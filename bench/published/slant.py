@@ -7,7 +7,8 @@ Sequential: one process loads each network, runs it on its fragment, and votes, 
 on a fragment that stays in memory, loaded and warm; the sum over all is what no program can go below with one stream.
 MONAI: its sliding-window inferer with the first network, where monai and torch are installed. Own: the program, with one
 volume and several, with fewer threads and cores, with one GPU and two, and as several processes with and without MPS.
-Memory is that of the program's process, and of the GPU by nvidia-smi, twice a second.
+Memory is that of the program's process, and of the GPU by nvidia-smi, twice a second: at most, and over time (seconds,
+host, GPU).
 
 Needs the packages numpy, nibabel and onnxruntime (onnxruntime-gpu for cuda); onnx where DIR isn't there: then
 make-models.py makes the networks named by --make.
@@ -159,24 +160,35 @@ def measured(options, part, volumes, out, threads=0):
 
 
 class Memory(threading.Thread):
-    """Most bytes of a process, and of GPUs, looked at twice a second."""
+    """What a process has in memory, and the GPU that has most, in MiB: looked at twice a second."""
 
     def __init__(self, pid, on_gpu):
         super().__init__(daemon=True)
-        self.pid, self.on_gpu, self.host, self.gpu, self.over = pid, on_gpu, 0, 0, threading.Event()
+        self.pid, self.on_gpu, self.looks, self.over = pid, on_gpu, [], threading.Event()
         self.start()
 
     def run(self):
-        while not self.over.wait(0.5):
+        start = time.perf_counter()
+        while True:
             try:
                 with open(f"/proc/{self.pid}/status", encoding="ascii") as status:
-                    self.host = max([self.host, *(int(line.split()[1]) // 1024 for line in status if line.startswith("VmRSS"))])
+                    host = sum(int(line.split()[1]) // 1024 for line in status if line.startswith("VmRSS"))
             except OSError:
                 return
+            gpu = 0
             if self.on_gpu:
                 asked = subprocess.run(["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"],
                                        capture_output=True, text=True, check=False)
-                self.gpu = max([self.gpu, *(int(line) for line in asked.stdout.split() if line.isdigit())])
+                gpu = max((int(line) for line in asked.stdout.split() if line.isdigit()), default=0)
+            self.looks.append((round(time.perf_counter() - start, 1), host, gpu))
+            if self.over.wait(0.5):
+                return
+
+    def found(self):
+        self.over.set()
+        self.join()
+        return {"host_mib": max((host for _, host, _ in self.looks), default=0),
+                "gpu_mib": max((gpu for _, _, gpu in self.looks), default=0), "over_time": self.looks}
 
 
 def own(options, volumes, out, *settings, cores=None, environment=None, shards=1):
@@ -201,8 +213,7 @@ def own(options, volumes, out, *settings, cores=None, environment=None, shards=1
         if run.returncode:
             raise RuntimeError((errors.strip().splitlines() or [f"status {run.returncode}"])[-1])
     seconds = time.perf_counter() - start
-    memory.over.set()
-    return {"seconds": seconds, "host_mib": memory.host, "gpu_mib": memory.gpu}
+    return {"seconds": seconds, **memory.found()}
 
 
 def same_labels(options, out):
