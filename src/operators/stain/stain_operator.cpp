@@ -25,15 +25,17 @@ StainBasis stains_of(const SlideContext& context, const Config& config) {
     for (std::size_t j = 0; j < white.size(); ++j) white[j] = static_cast<std::uint8_t>(config.stain.white.at(j));
   }
   Mask stained = *mask;
+  InkColours colours;
   if (config.tissue.ink == TissueInk::drop) {
-    // A mask that was found by saturation has no ink itself, but pixels that a stroke covers in part.
+    // A mask that was found by saturation has no even ink itself, but pixels that a stroke covers in part.
     Mask ink = empty_mask(mask->size, mask->scale, mask->level0);
-    mark_ink_and_edges(ink, preparation.image().view());
+    colours = mark_ink_and_edges(ink, preparation.image().view());
     for (std::size_t i = 0; i < ink.pixels.size(); ++i) {
       if (ink.pixels[i] != 0) stained.pixels[i] = 0;
     }
   }
-  const auto blocks = stained_blocks(context.slide, context.mpp, stained, config.stain.mpp, config.decode.on_bad_tile);
+  const auto blocks =
+      stained_blocks(context.slide, context.mpp, stained, config.stain.mpp, config.decode.on_bad_tile, colours);
   try {
     return fit_stains(blocks, white);
   } catch (const Error& error) {

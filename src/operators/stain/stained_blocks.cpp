@@ -22,12 +22,12 @@ constexpr double assumed_pixels = 4.0;
 struct StainedBlock {
   std::vector<std::uint8_t> rows;    ///< the level's pixels
   std::vector<std::uint8_t> pixels;  ///< the block's
-  Mask dark;                         ///< of the block's size: 1 where it isn't looked at
+  Mask out;                          ///< of the block's size: 1 where it isn't looked at
 };
 
-/// Reads one block, and marks its dark pixels by the colours that the fit would take, whatever level they come from.
+/// Reads one block, and marks what isn't stain by the colours that the fit would take, whatever level they come from.
 void read_block(const Slide& slide, const SmallLevel& source, const Rect& block, BadTilePolicy on_bad_tile,
-                StainedBlock& made) {
+                const InkColours& ink, StainedBlock& made) {
   std::vector<std::uint8_t>& rows = made.rows;
   std::vector<std::uint8_t>& pixels = made.pixels;
   const Level& level = slide.info().levels[source.level];
@@ -56,12 +56,14 @@ void read_block(const Slide& slide, const SmallLevel& source, const Rect& block,
     if (!resampler || resampler->add(to, mean.data())) to += block.width * 3;
   }
   const Size size = {block.width, block.height};
-  made.dark = empty_mask(size, {}, size);
-  mark_dark(made.dark, {reinterpret_cast<const std::byte*>(pixels.data()),
-                        size.width * 3,
-                        {0, 0, size.width, size.height},
-                        size,
-                        rgb_format});
+  const ConstHostView rgb = {reinterpret_cast<const std::byte*>(pixels.data()),
+                             size.width * 3,
+                             {0, 0, size.width, size.height},
+                             size,
+                             rgb_format};
+  made.out = empty_mask(size, {}, size);
+  mark_dark(made.out, rgb);
+  mark_seen_through(made.out, rgb, ink);
 }
 
 SmallLevel source_of_blocks(const SlideInfo& info, const std::optional<double>& mpp, double target) {
@@ -88,7 +90,7 @@ std::uint64_t stained_blocks_bytes(const SlideInfo& info, const std::optional<do
 }
 
 std::vector<std::uint8_t> stained_blocks(const Slide& slide, const std::optional<double>& mpp, const Mask& tissue,
-                                         double target, BadTilePolicy on_bad_tile) {
+                                         double target, BadTilePolicy on_bad_tile, const InkColours& ink) {
   const SmallLevel source = source_of_blocks(slide.info(), mpp, target);
   const Size image = source.size;
   const GridScale scale = source.scale;
@@ -109,12 +111,12 @@ std::vector<std::uint8_t> stained_blocks(const Slide& slide, const std::optional
   StainedBlock made;
   for (std::int64_t i = 0; i < taken; ++i) {
     const Rect& block = candidates[static_cast<std::size_t>((2 * i + 1) * std::ssize(candidates) / (2 * taken))];
-    read_block(slide, source, block, on_bad_tile, made);
+    read_block(slide, source, block, on_bad_tile, ink, made);
     for (std::int64_t y = 0; y < block.height; ++y) {
       for (std::int64_t x = 0; x < block.width; ++x) {
         // A single pixel is what the mask is under its middle.
         if (!table.is_tissue({block.x + x, block.y + y, 1, 1}, scale, 0.0)) continue;
-        if (made.dark.row(y)[static_cast<std::size_t>(x)] != 0) continue;
+        if (made.out.row(y)[static_cast<std::size_t>(x)] != 0) continue;
         const std::uint8_t* const from = made.pixels.data() + 3 * (y * block.width + x);
         stained.insert(stained.end(), from, from + 3);
       }

@@ -16,6 +16,7 @@ constexpr int most_uneven = 24;
 constexpr std::int64_t least_ink = 256;
 constexpr std::int64_t ink_reach = 4;
 constexpr std::int64_t edge_reach = 2;
+constexpr std::int64_t seen_through_reach = 8;
 
 // Of blood the red is less saturated: eosin and haemoglobin let more green and blue pass than red ink.
 constexpr int least_red_saturation = 190;
@@ -62,6 +63,15 @@ InkColour ink_colour(const Colour& c) noexcept {
 bool may_be_mixed(const Colour& c) noexcept {
   if (c.green >= c.red || is_pure_blue(c) || (c.most < 150 && c.chroma <= 30)) return true;
   return c.red == c.most && 3 * std::abs(c.green - c.blue) <= c.chroma && c.saturation >= 40;
+}
+
+/// Whether tissue looks so through ink: that takes red light, or green and blue.
+bool is_seen_through(const InkColours& ink, const Colour& c) noexcept {
+  if (ink.green_to_blue) {
+    if (c.green > c.red && c.saturation >= 40) return true;
+    if (c.blue == c.most && 3 * c.red <= c.blue && c.saturation >= 150) return true;
+  }
+  return ink.red && c.red == c.most && 2 * c.blue <= c.red && c.saturation >= least_red_saturation;
 }
 
 /// Whether no channel of a pixel and its neighbours inside the image differs by more than `most_uneven`.
@@ -144,7 +154,7 @@ void mark_dark(Mask& out, const ConstHostView& rgb) {
   }
 }
 
-std::int64_t mark_ink(Mask& out, const ConstHostView& rgb) {
+std::int64_t mark_ink(Mask& out, const ConstHostView& rgb, InkColours* colours_found) {
   const Size size = rgb.image;
   std::array<std::int64_t, ink_colours> counts{};
   // Colours of even pixels, which wait there for their turn.
@@ -165,7 +175,11 @@ std::int64_t mark_ink(Mask& out, const ConstHostView& rgb) {
     for (std::size_t i = 0; i < colours.size(); ++i) ink.pixels[i] = colours[i] == colour ? 1 : 0;
     flip_components(ink, 1, Connectivity::eight, [](const Component& part) { return part.pixels < least_ink; });
     for (std::size_t i = 0; i < colours.size(); ++i) {
-      if (ink.pixels[i] != 0) colours[i] = found_ink;
+      if (ink.pixels[i] == 0) continue;
+      colours[i] = found_ink;
+      if (colours_found == nullptr) continue;
+      colours_found->green_to_blue |= colour == green_ink || colour == blue_ink;
+      colours_found->red |= colour == red_ink;
     }
   }
   for (std::size_t i = 0; i < colours.size(); ++i) ink.pixels[i] = colours[i] == found_ink ? 1 : 0;
@@ -187,9 +201,26 @@ std::int64_t mark_ink(Mask& out, const ConstHostView& rgb) {
   return found;
 }
 
-void mark_ink_and_edges(Mask& out, const ConstHostView& rgb) {
-  mark_ink(out, rgb);
+InkColours mark_ink_and_edges(Mask& out, const ConstHostView& rgb) {
+  InkColours colours;
+  mark_ink(out, rgb, &colours);
   spread(out, 1, edge_reach);
+  return colours;
+}
+
+void mark_seen_through(Mask& out, const ConstHostView& rgb, const InkColours& colours) {
+  if (!colours.green_to_blue && !colours.red) return;
+  const Size size = rgb.image;
+  Mask inked = empty_mask(size, out.scale, out.level0);
+  for (std::int64_t y = 0; y < size.height; ++y) {
+    const auto* pixel = rgb.row<const std::uint8_t>(y);
+    for (std::uint8_t& to : inked.row(y)) {
+      to = is_seen_through(colours, colour_of(pixel)) ? 1 : 0;
+      pixel += 3;
+    }
+  }
+  spread(inked, 1, seen_through_reach);
+  for (std::size_t i = 0; i < inked.pixels.size(); ++i) out.pixels[i] |= inked.pixels[i];
 }
 
 }  // namespace slidestream::operators

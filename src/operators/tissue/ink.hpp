@@ -13,6 +13,12 @@ namespace slidestream::operators {
 /// Pixels whose samples are all below this are dark: frames and gaps of scans, even where they are tinted.
 inline constexpr int dark_below = 40;
 
+/// Colours of ink that an image has. Black isn't told: dense nuclei are as dark.
+struct InkColours {
+  bool green_to_blue = false;
+  bool red = false;
+};
+
 /// Marks dark pixels of an image, and their eight neighbours, which these have darkened. \param out  of the image's
 /// size; pixels are set to 1, none to 0 \param rgb  the whole image, host memory
 void mark_dark(Mask& out, const ConstHostView& rgb);
@@ -28,11 +34,17 @@ void mark_dark(Mask& out, const ConstHostView& rgb);
 /// while tissue has grains: of a pixel and its eight neighbours no channel differs by more than 24. Regions of even
 /// pixels of one colour that have at least 256 pixels are ink. So is what lies between two of them that are at most
 /// 8 pixels apart, and within 4 pixels of ink what has its hue, however mixed with glass.
+/// \param colours  unless null, colours of the even regions are added
 /// \return pixels of the even regions alone, which leave out the edges of strokes, without those marked before
-std::int64_t mark_ink(Mask& out, const ConstHostView& rgb);
+std::int64_t mark_ink(Mask& out, const ConstHostView& rgb, InkColours* colours = nullptr);
 
 /// Marks ink, and pixels within 2 of it: those that an edge of a stroke crosses hold finer pixels that are ink,
-/// whatever their mean looks like. \param out  without marks
-void mark_ink_and_edges(Mask& out, const ConstHostView& rgb);
+/// whatever their mean looks like. \param out  without marks \return the ink's colours
+InkColours mark_ink_and_edges(Mask& out, const ConstHostView& rgb);
+
+/// Marks tissue that is seen through strokes of some colours, and pixels within 8 of it. Seen through green to blue ink
+/// green is above red (S >= 40), or red at most a third of blue, which is most (S >= 150). Seen through red ink red is
+/// most, and blue at most half of it (S >= 190).
+void mark_seen_through(Mask& out, const ConstHostView& rgb, const InkColours& colours);
 
 }  // namespace slidestream::operators
