@@ -41,7 +41,7 @@ test_programs() {
 }
 # Names of the tests within one process, as a regular expression for CTest: doctest programs and their cases.
 in_process='^[a-z0-9_]+_test:'
-# Those of them that take more than two seconds with sanitizers: with these they run in the deep check alone.
+# Those of them that take more than two seconds with sanitizers, which run in the deep check alone.
 long='\(long\)$'
 # run_tests PRESET LOG [OPTION...]: the tests of a build, four more at a time than there are cores, as many wait for a disk
 # or for a time to pass. Prints those that fail and the five slowest; all that CTest prints is in build/LOG.log.

@@ -3,9 +3,9 @@
 # this uses. `check-deep.sh [PART...]`: all parts, or those that are named. Every part runs, whether or not the one before
 # it passed. Ends with a line per part and a verdict.
 #
-#   slow      the slow and the long tests of the Release build, with storms of kills
-#   long      the long tests within one process, under AddressSanitizer and UBSan
-#   scripts   the tests that run the program, under the same
+#   slow      the slow tests of the Release build and its long scripts, with storms of kills
+#   long      the long tests within one process, in the Release build and under AddressSanitizer and UBSan
+#   scripts   the tests that run the program, under the same sanitizers
 #   threads   the graph's tests under ThreadSanitizer, with a oneTBB that is built for it
 #   units     every source compiles alone
 #   lint      clang-tidy over everything
@@ -27,7 +27,10 @@ sources() { git ls-files -z -- "$@"; }
 
 part_slow() { run_tests release deep-slow -L 'slow|long'; }
 
-part_long() { UBSAN_OPTIONS=print_stacktrace=1 run_tests asan deep-long -LE slow -R "$in_process.*$long"; }
+part_long() {
+  run_tests release deep-long -LE slow -R "$in_process.*$long"
+  UBSAN_OPTIONS=print_stacktrace=1 run_tests asan deep-long-asan -LE slow -R "$in_process.*$long"
+}
 
 part_scripts() { UBSAN_OPTIONS=print_stacktrace=1 run_tests asan deep-scripts -LE 'slow|release' -E "$in_process"; }
 

@@ -2,7 +2,7 @@
 # Builds and runs the tests on one Release build, and the examples against the package that it installs.
 # `test.sh [--no-install] [--cuda]`: kernels for GPUs are compiled where a GPU is, for that GPU; --cuda compiles them
 # anywhere, for one architecture. The build folder is build/release, which scripts/quickstart.sh has, too.
-# Tests labelled `slow` or `long` run in scripts/check-deep.sh alone.
+# Tests labelled `slow` or `long`, or named so, run in scripts/check-deep.sh alone.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -42,7 +42,7 @@ configure release "${cuda[@]}" "${python_options[@]}"
 build release
 
 step 'Release: tests'
-run_tests release release-tests -LE 'slow|system|long'
+run_tests release release-tests -LE 'slow|system|long' -E "$long"
 step 'Release: tests of servers, browsers, disks and kills'
 run_system_tests release release-system-tests -LE 'slow|long'
 # Why, of those that CTest only calls skipped.
