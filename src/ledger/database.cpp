@@ -88,6 +88,8 @@ void check_regular(const std::filesystem::path& file) {
   }
 }
 
+std::string bound_text() { return std::to_string(largest_ledger_value >> 20) + " MiB"; }
+
 /// What helps a run whose own ledger is damaged; of others' it isn't for this program to say.
 const char* remedy_for(DatabaseAccess access) {
   return access == DatabaseAccess::create ? "; --fresh moves such a run aside and starts anew" : "";
@@ -107,6 +109,7 @@ Database::Database(const std::filesystem::path& file, DatabaseAccess access, std
       sqlite3_open_v2(name_for(file, access).c_str(), &handle, open_flags(access) | SQLITE_OPEN_NOMUTEX, nullptr);
   handle_.reset(handle);
   if (code != SQLITE_OK) fail(code);
+  sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, static_cast<int>(largest_ledger_value));
   sqlite3_extended_result_codes(handle, 1);
   set_patience(busy);
   // A ledger may come from anywhere: nothing in its schema is to run, and damage is to be found.
@@ -131,6 +134,8 @@ std::int64_t Database::changed() const noexcept { return sqlite3_changes64(handl
 void Database::fail(int code) const {
   // SQLite doesn't pass the system's reason on from every place.
   const int last = errno;
+  // What is written is measured before: it is a value in the file.
+  if ((code & 0xff) == SQLITE_TOOBIG) fail_damaged("a value is larger than " + bound_text());
   std::string text = file_.string() + ": " + sqlite3_errstr(code);
   const char* detail = handle_ ? sqlite3_errmsg(handle_.get()) : nullptr;
   if (detail != nullptr && detail != std::string(sqlite3_errstr(code))) text += std::string(" (") + detail + ")";
@@ -164,6 +169,12 @@ void Database::fail_damaged(const std::string& what) const {
   throw UnreadableError(text);
 }
 
+void Database::require_fits(std::size_t bytes) const {
+  if (bytes <= largest_ledger_value) return;
+  throw OutputError(file_.string() + ": a value of " + std::to_string(bytes) + " bytes is larger than " + bound_text() +
+                    ", the bound of a ledger");
+}
+
 void Database::set_patience(std::chrono::milliseconds busy) noexcept {
   sqlite3_busy_timeout(handle_.get(), static_cast<int>(busy.count()));
 }
@@ -186,6 +197,7 @@ Statement& Statement::bind(int index, double value) {
 }
 
 Statement& Statement::bind(int index, std::string_view text) {
+  database_.require_fits(text.size());
   const int code =
       sqlite3_bind_text64(statement_.get(), index, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
   if (code != SQLITE_OK) database_.fail(code);
@@ -193,6 +205,7 @@ Statement& Statement::bind(int index, std::string_view text) {
 }
 
 Statement& Statement::bind_blob(int index, std::span<const std::byte> bytes) {
+  database_.require_fits(bytes.size());
   // A null pointer would be a NULL.
   const void* data = bytes.empty() ? "" : static_cast<const void*>(bytes.data());
   const int code = sqlite3_bind_blob64(statement_.get(), index, data, bytes.size(), SQLITE_STATIC);

@@ -17,6 +17,9 @@ struct sqlite3_stmt;
 
 namespace slidestream {
 
+/// Larger values, and rows, are neither read nor written. Parts of maps are the largest, of 64 MiB.
+inline constexpr std::size_t largest_ledger_value = std::size_t{80} << 20;
+
 /// A file is no ledger that can be read: it is damaged, something else, or a newer program's.
 class UnreadableError : public OutputError {
  public:
@@ -56,6 +59,8 @@ class Database {
   [[noreturn]] void fail(int code) const;
   /// Of what is in the file.
   [[noreturn]] void fail_damaged(const std::string& what) const;
+  /// Whether a value to be written is within the bound.
+  void require_fits(std::size_t bytes) const;
   sqlite3* handle() const noexcept { return handle_.get(); }
 
  private:

@@ -10,8 +10,9 @@ namespace slidestream {
 
 namespace {
 
-/// SQLite's blobs end at 10^9 bytes.
+/// The row has more than the part.
 constexpr std::size_t part_bytes = std::size_t{64} << 20;
+static_assert(part_bytes < largest_ledger_value);
 
 /// Columns x rows x 2 numbers.
 constexpr int bytes_per_window = 2 * static_cast<int>(sizeof(float));

@@ -5,6 +5,7 @@
 
 #include <chrono>
 
+#include "ledger/database.hpp"
 #include "ledger/identity.hpp"
 #include "ledger/ledger.hpp"
 #include "ledger/merge.hpp"
@@ -70,6 +71,39 @@ TEST_CASE("damage is found, and named") {
   CHECK_FALSE(LedgerView(ledger.file(), ledger_bins).read_map(0, map));
   tamper(ledger.file(), "UPDATE slides SET map_digest = NULL");
   CHECK_FALSE(LedgerView(ledger.file(), ledger_bins).read_map(0, map));
+}
+
+TEST_CASE("a value beyond the bound isn't read") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const auto manifest = make_files(folder, 1);
+  const fs::path file = folder / "out/run.sqlite";
+  {
+    Ledger ledger(config);
+    ledger.begin(manifest, false);
+    SlideResult slide = result_of(manifest[0].path, 3);
+    ledger.ended(0, slide);
+  }
+  tamper(file, "UPDATE slides SET histogram = zeroblob(" + std::to_string(largest_ledger_value + 1) + ")");
+  const auto read = [&] { LedgerView(file, ledger_bins).for_each([](const SlideResult&) {}); };
+  const std::string line = "run.sqlite: damaged: a value is larger than 80 MiB";
+  CHECK_MESSAGE(message_of<UnreadableError>(read).ends_with(line), message_of<OutputError>(read));
+  CHECK(contains(message_of<UnreadableError>([&] { Ledger(config).begin(manifest, false); }),
+                 line + "; --fresh moves such a run aside"));
+  CHECK(contains(message_of<OutputError>([&] { merge_ledgers({config.output.dir}, (folder / "m").string()); }), line));
+}
+
+TEST_CASE("a value beyond the bound isn't written, and the largest part of a map is") {
+  const TemporaryFolder folder;
+  Database database(folder / "any.sqlite", DatabaseAccess::create);
+  database.execute("CREATE TABLE t(x BLOB)");
+  Statement insert(database, "INSERT INTO t VALUES(?1)");
+  std::string bytes(std::size_t{64} << 20, 'x');
+  insert.bind_blob(1, std::string_view(bytes)).run();
+  CHECK(database.changed() == 1);
+  bytes.resize(largest_ledger_value + 1);
+  const std::string message = message_of<OutputError>([&] { insert.bind_blob(1, std::string_view(bytes)); });
+  CHECK(contains(message, "any.sqlite: a value of " + std::to_string(bytes.size()) + " bytes is larger than 80 MiB"));
 }
 
 TEST_CASE("any change of a result is found, and its slide done again") {
