@@ -259,11 +259,8 @@ void SlideOpener::tell_of_tissue(const SlideRun& run, const SlideContext& about)
   tell_of_share(run, about.common->share());
   const std::string ink = operators::doubt_of_ink(about.common->ink_share(), about.common->share().value_or(0.0));
   if (!ink.empty() && context_.on_message) context_.on_message(run.path + ": " + ink);
-  const std::size_t ignored = about.common->ignored();
-  if (ignored > 0 && context_.on_message) {
-    context_.on_message(
-        run.path + ": points and lines of its outlines are ignored, as they have no area: " + std::to_string(ignored));
-  }
+  const std::string passed_over = operators::text_of_passed_over(about.common->passed_over());
+  if (!passed_over.empty() && context_.on_message) context_.on_message(run.path + ": " + passed_over);
 }
 
 /// The files that operators make.

@@ -260,12 +260,58 @@ TEST_CASE("Points and lines among outlines are ignored and counted") {
   const std::string text = R"({"type":"FeatureCollection","features":[)" + point + R"(,{"type":"Feature","geometry":)" +
                            polygon + R"(},{"type":"GeometryCollection","geometries":[{"type":"LineString",)" +
                            R"("coordinates":[[0,0],[9,9]]},{"type":"MultiPoint","coordinates":[]}]}]})";
-  std::size_t ignored = 7;
-  CHECK(tissue_share(mask_from_geojson(text, "a.geojson", ten, {1.0, 1.0}, ten, &ignored)) == 0.5);
-  CHECK(ignored == 3);
+  PassedOver passed_over = {7, 7};
+  CHECK(tissue_share(mask_from_geojson(text, "a.geojson", ten, {1.0, 1.0}, ten, &passed_over)) == 0.5);
+  CHECK(passed_over.flat == 3);
+  CHECK(passed_over.ignored == 0);
   CHECK(drawn(text) == drawn(polygon));
-  mask_from_geojson(polygon, "a.geojson", ten, {1.0, 1.0}, ten, &ignored);
-  CHECK(ignored == 0);
+  mask_from_geojson(polygon, "a.geojson", ten, {1.0, 1.0}, ten, &passed_over);
+  CHECK(passed_over.flat == 0);
+}
+
+TEST_CASE("Polygons of QuPath's class Ignore* are left out and counted") {
+  const auto feature = [](const std::string& ring, const std::string& properties, bool properties_first = false) {
+    const std::string geometry = R"("geometry":{"type":"Polygon","coordinates":[)" + ring + "]}";
+    const std::string members = R"("properties":)" + properties;
+    return R"({"type":"Feature",)" + (properties_first ? members + "," + geometry : geometry + "," + members) + "}";
+  };
+  const std::string left = "[[0,0],[5,0],[5,10],[0,10],[0,0]]";
+  const std::string right = "[[5,0],[10,0],[10,10],[5,10],[5,0]]";
+  const std::string tissue =
+      feature(left, R"({"objectType":"annotation","classification":{"name":"Tissue","color":[1,2,3]}})");
+  const std::string left_out = R"({"objectType":"annotation","classification":{"color":[180,1,1],"name":"Ignore*"}})";
+  const std::vector<std::string> expected = drawn(tissue);
+  CHECK(expected[0] == "#####.....");
+  PassedOver passed_over;
+  for (const std::string& ignored :
+       {feature(right, left_out), feature(right, left_out, true),
+        feature(right, R"({"classification":{"names":["Ignore*","Positive"]}})"),
+        feature(right, R"({"classification":{"name":"Ignore*: Positive","colorRGB":-7}})"),
+        std::string(R"({"type":"Feature","geometry":{"type":"GeometryCollection","geometries":[)") +
+            R"({"type":"Polygon","coordinates":[)" + right + R"(]},{"type":"MultiPolygon","coordinates":[[)" + right +
+            R"(]]}]},"properties":)" + left_out + "}"}) {
+    const std::string text = "[" + ignored + "," + tissue + "]";
+    CHECK_MESSAGE(tissue_share(mask_from_geojson(text, "a.geojson", ten, {1.0, 1.0}, ten, &passed_over)) == 0.5, text);
+    CHECK(passed_over.ignored == 1);
+    CHECK(passed_over.flat == 0);
+  }
+  // Other classes that end in a star are regions, and the word elsewhere is no class.
+  for (const char* counts :
+       {"null", R"({"classification":{"name":"Region*"}})", R"({"name":"Ignore*"})", R"({"a":{"name":"Ignore*"}})",
+        R"({"classification":{"a":{"name":"Ignore*"}}})", R"([{"classification":{"name":"Ignore*"}}])",
+        R"({"a":{"classification":{"name":"Ignore*"}}})", R"({"classification":{"name":"a","b":["Ignore*"]}})"}) {
+    const std::string text = "[" + feature(right, counts) + "," + tissue + "]";
+    CHECK_MESSAGE(tissue_share(mask_from_geojson(text, "a.geojson", ten, {1.0, 1.0}, ten, &passed_over)) == 1.0, text);
+    CHECK(passed_over.ignored == 0);
+  }
+  CHECK(text_of_passed_over({}).empty());
+  CHECK(text_of_passed_over({0, 2}) == "outlines of the class Ignore* are left out: 2");
+  CHECK(text_of_passed_over({3, 1}) ==
+        "points and lines of its outlines are ignored, as they have no area: 3; outlines of the class Ignore* are left "
+        "out: 1");
+  CHECK(error_of("[" + feature(right, left_out) + "]") ==
+        "a.geojson: not usable as tissue outlines: all of its polygons have the class Ignore*; draw others around the "
+        "tissue");
 }
 
 TEST_CASE("What isn't outlines is refused in one line that names the file") {

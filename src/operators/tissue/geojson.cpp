@@ -28,7 +28,7 @@ constexpr std::uint64_t most_crossings = std::uint64_t{1} << 32;
 /// What is wrong, without the file's name.
 [[noreturn]] void fail(const std::string& cause) { throw Error(cause); }
 
-/// Draws polygons into a mask, and counts what has no area.
+/// Draws polygons into a mask, and counts what is passed over.
 class Painter final : public GeometrySink {
  public:
   explicit Painter(Mask& mask) : mask_(mask) {}
@@ -42,10 +42,11 @@ class Painter final : public GeometrySink {
       ring = end;
     }
   }
-  void flat() override { ++flat_; }
+  void flat() override { ++passed_over_.flat; }
+  void ignored() override { ++passed_over_.ignored; }
 
   std::size_t areas_seen() const { return areas_; }
-  std::size_t flat_seen() const { return flat_; }
+  const PassedOver& passed_over() const { return passed_over_; }
 
  private:
   /// In mask pixels.
@@ -175,7 +176,7 @@ class Painter final : public GeometrySink {
 
   Mask& mask_;
   std::size_t areas_ = 0;
-  std::size_t flat_ = 0;
+  PassedOver passed_over_;
   std::uint64_t crossings_ = 0;    ///< of all polygons
   std::vector<Crossing> sorted_;   ///< of the polygon being drawn
   std::vector<std::uint8_t> odd_;  ///< whether an odd number of its crossings is there; all 0 between polygons
@@ -183,17 +184,20 @@ class Painter final : public GeometrySink {
 
 /// `source` is what nlohmann's parser reads: text, or a stream.
 template <class Source>
-Mask read_mask(Source&& source, std::string_view name, Size size, GridScale scale, Size level0, std::size_t* ignored) {
+Mask read_mask(Source&& source, std::string_view name, Size size, GridScale scale, Size level0,
+               PassedOver* passed_over) {
   Mask mask = empty_mask(size, scale, level0);
   try {
     Painter painter(mask);
     GeoJsonReader reader(painter);
     if (!nlohmann::json::sax_parse(std::forward<Source>(source), &reader)) fail("is not JSON");
     if (painter.areas_seen() == 0) {
-      fail(painter.flat_seen() > 0 ? "it holds points and lines alone; Polygon and MultiPolygon can be read"
-                                   : "it holds no polygon; draw a Polygon or MultiPolygon around the tissue");
+      const PassedOver& passed = painter.passed_over();
+      fail(passed.ignored > 0 ? "all of its polygons have the class Ignore*; draw others around the tissue"
+           : passed.flat > 0  ? "it holds points and lines alone; Polygon and MultiPolygon can be read"
+                              : "it holds no polygon; draw a Polygon or MultiPolygon around the tissue");
     }
-    if (ignored != nullptr) *ignored = painter.flat_seen();
+    if (passed_over != nullptr) *passed_over = painter.passed_over();
   } catch (const Error& error) {
     throw SlideError(std::string(name) + ": not usable as tissue outlines: " + error.what());
   }
@@ -202,13 +206,25 @@ Mask read_mask(Source&& source, std::string_view name, Size size, GridScale scal
 
 }  // namespace
 
+std::string text_of_passed_over(const PassedOver& passed_over) {
+  std::string text;
+  if (passed_over.flat > 0) {
+    text = "points and lines of its outlines are ignored, as they have no area: " + std::to_string(passed_over.flat);
+  }
+  if (passed_over.ignored > 0) {
+    text += text.empty() ? "" : "; ";
+    text += "outlines of the class Ignore* are left out: " + std::to_string(passed_over.ignored);
+  }
+  return text;
+}
+
 Mask mask_from_geojson(std::string_view text, std::string_view name, Size size, GridScale scale, Size level0,
-                       std::size_t* ignored) {
-  return read_mask(text, name, size, scale, level0, ignored);
+                       PassedOver* passed_over) {
+  return read_mask(text, name, size, scale, level0, passed_over);
 }
 
 Mask read_geojson_mask(const std::filesystem::path& path, Size size, GridScale scale, Size level0,
-                       std::size_t* ignored) {
+                       PassedOver* passed_over) {
   std::error_code failed;
   const std::filesystem::file_status status = std::filesystem::status(path, failed);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
@@ -220,7 +236,7 @@ Mask read_geojson_mask(const std::filesystem::path& path, Size size, GridScale s
     throw SlideError(path.string() + ": tissue outlines of more than 256 MiB are not read");
   std::ifstream file(path, std::ios::binary);
   if (!file) throw SlideError(path.string() + ": can't be read: " + std::strerror(errno));
-  return read_mask(file, path.string(), size, scale, level0, ignored);
+  return read_mask(file, path.string(), size, scale, level0, passed_over);
 }
 
 }  // namespace slidestream::operators

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <slidestream/error.hpp>
+#include <string_view>
+#include <utility>
 
 namespace slidestream::operators {
 namespace {
@@ -10,6 +12,10 @@ namespace {
 constexpr std::size_t max_depth = 16;
 /// Arrays in coordinates are, too: those of a MultiPolygon's positions are four deep.
 constexpr std::size_t max_array_depth = 8;
+/// Of a feature, whose polygons are in memory until it ends.
+constexpr std::size_t most_held = 65'536;
+/// QuPath's class of regions to be ignored. Behind it stand the names of a derived class.
+constexpr std::string_view ignored_class = "Ignore*";
 
 [[noreturn]] void fail_reading(const std::string& cause) { throw Error(cause); }
 
@@ -68,6 +74,9 @@ bool GeoJsonReader::string(string_t& value) {
     nodes_.back().type = value.substr(0, 64);
     return true;
   }
+  const bool is_class =
+      is_on_way_to_class() && (class_depth_ == 3 || (class_depth_ == 2 && next_of_class_ == ClassMember::name));
+  if (is_class && value.starts_with(ignored_class)) nodes_.back().is_ignored = true;
   return scalar(false);
 }
 
@@ -75,7 +84,7 @@ bool GeoJsonReader::start_object(std::size_t /*size*/) {
   if (!children_.empty()) {
     ++children_.back();
     coordinates_.are_sound = false;
-    ++other_depth_;
+    enter_other(false);
   } else if (is_node_expected()) {
     if (nodes_.size() > max_depth) fail_reading("collections inside collections go too deep");
     if (!nodes_.empty()) {
@@ -83,28 +92,36 @@ bool GeoJsonReader::start_object(std::size_t /*size*/) {
       // There is one place for coordinates.
       nodes_.back().has_coordinates = false;
     }
-    nodes_.emplace_back();
+    start_node();
   } else {
-    ++other_depth_;
+    enter_other(other_depth_ == 0 ? nodes_.back().next == Member::properties
+                                  : class_depth_ == 1 && next_of_class_ == ClassMember::classification);
   }
   return true;
 }
 
 bool GeoJsonReader::key(string_t& value) {
-  if (other_depth_ > 0) return true;
+  if (other_depth_ > 0) {
+    next_of_class_ = value == "classification" ? ClassMember::classification
+                     : value == "name"         ? ClassMember::name
+                     : value == "names"        ? ClassMember::names
+                                               : ClassMember::other;
+    return true;
+  }
   Node& node = nodes_.back();
   node.next = value == "type"          ? Member::type
               : value == "coordinates" ? Member::coordinates
               : value == "geometry"    ? Member::geometry
               : value == "features"    ? Member::features
               : value == "geometries"  ? Member::geometries
+              : value == "properties"  ? Member::properties
                                        : Member::other;
   return true;
 }
 
 bool GeoJsonReader::end_object() {
   if (other_depth_ > 0) {
-    --other_depth_;
+    leave_other();
     return true;
   }
   const Node node = std::move(nodes_.back());
@@ -116,7 +133,7 @@ bool GeoJsonReader::end_object() {
 
 bool GeoJsonReader::start_array(std::size_t /*size*/) {
   if (other_depth_ > 0) {
-    ++other_depth_;
+    enter_other(class_depth_ == 2 && next_of_class_ == ClassMember::names);
     return true;
   }
   if (!children_.empty()) {
@@ -126,7 +143,7 @@ bool GeoJsonReader::start_array(std::size_t /*size*/) {
   if (is_node_expected()) {
     if (!nodes_.empty()) fail_reading("an object with a \"type\" was expected");
     // A bare list of features, as QuPath writes it.
-    nodes_.emplace_back();
+    start_node();
     nodes_.back().is_in_list = true;
     nodes_.back().is_bare_list = true;
     return true;
@@ -147,14 +164,14 @@ bool GeoJsonReader::start_array(std::size_t /*size*/) {
       node.is_in_list = true;
       break;
     default:
-      ++other_depth_;
+      enter_other(false);
   }
   return true;
 }
 
 bool GeoJsonReader::end_array() {
   if (other_depth_ > 0) {
-    --other_depth_;
+    leave_other();
   } else if (!children_.empty()) {
     end_coordinates_array();
   } else {
@@ -178,7 +195,7 @@ void GeoJsonReader::end_coordinates_array() {
     coordinates_.empty |= 1U << depth;
   } else if (depth == coordinates_.depth) {
     if (numbers_ < 2) coordinates_.are_sound = false;
-    if (coordinates_.positions.size() == most_positions) {
+    if (held_positions_ + coordinates_.positions.size() >= most_positions) {
       fail_reading("a geometry has more than " + std::to_string(most_positions) + " positions");
     }
     coordinates_.positions.push_back(position_);
@@ -188,6 +205,46 @@ void GeoJsonReader::end_coordinates_array() {
     coordinates_.polygons.push_back(coordinates_.rings.size());
   }
   numbers_ = 0;
+}
+
+void GeoJsonReader::enter_other(bool leads) {
+  // Only from one that leads there, too.
+  if (leads && class_depth_ == other_depth_) ++class_depth_;
+  ++other_depth_;
+  next_of_class_ = ClassMember::other;
+}
+
+void GeoJsonReader::leave_other() {
+  if (class_depth_ == other_depth_) --class_depth_;
+  --other_depth_;
+}
+
+void GeoJsonReader::start_node() {
+  nodes_.emplace_back();
+  nodes_.back().first_held = held_.size();
+}
+
+bool GeoJsonReader::is_in_feature() const {
+  return std::ranges::any_of(nodes_,
+                             [](const Node& node) { return !node.is_in_list && node.next == Member::geometry; });
+}
+
+void GeoJsonReader::end_polygons(bool multiple) {
+  if (!is_in_feature()) return sink_.polygons(coordinates_, multiple);
+  if (held_.size() == most_held) fail_reading("a feature has more than " + std::to_string(most_held) + " geometries");
+  held_positions_ += coordinates_.positions.size();
+  held_.push_back({std::move(coordinates_), multiple});
+}
+
+void GeoJsonReader::end_feature(const Node& node) {
+  if (node.is_ignored && held_.size() > node.first_held) {
+    held_.resize(node.first_held);
+    sink_.ignored();
+  }
+  if (is_in_feature()) return;
+  for (const Held& held : held_) sink_.polygons(held.coordinates, held.is_multiple);
+  held_.clear();
+  held_positions_ = 0;
 }
 
 void GeoJsonReader::end_node(const Node& node) {
@@ -201,11 +258,12 @@ void GeoJsonReader::end_node(const Node& node) {
       (node.has_geometry && type != "Feature")) {
     fail_reading("an object of another type holds \"features\", \"geometries\" or a \"geometry\"");
   }
-  if (type == "FeatureCollection" || type == "GeometryCollection" || type == "Feature") return;
+  if (type == "Feature") return end_feature(node);
+  if (type == "FeatureCollection" || type == "GeometryCollection") return;
   if (is_flat(type)) return sink_.flat();
   if (type == "Polygon" || type == "MultiPolygon") {
     if (!node.has_coordinates) fail_of_missing("coordinates");
-    return sink_.polygons(coordinates_, type == "MultiPolygon");
+    return end_polygons(type == "MultiPolygon");
   }
   const bool plain = !type.empty() && type.size() <= 32 && std::all_of(type.begin(), type.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');

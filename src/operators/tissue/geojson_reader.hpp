@@ -7,7 +7,8 @@
 #include <vector>
 
 /// \file
-/// GeoJSON, geometry by geometry: a geometry's positions are in memory until it ends, and nothing else is.
+/// GeoJSON, geometry by geometry: positions are in memory until their geometry ends, or the feature that has it, and
+/// nothing else is. A feature's class may stand behind its geometry.
 
 namespace slidestream::operators {
 
@@ -38,6 +39,8 @@ class GeometrySink {
   virtual void polygons(const GeoCoordinates& coordinates, bool multiple) = 0;
   /// A point, a line, or several.
   virtual void flat() = 0;
+  /// A feature with polygons, of QuPath's class "Ignore*".
+  virtual void ignored() = 0;
 };
 
 /// Takes the events of nlohmann's parser, each of which throws Error with what is wrong, without the file's name.
@@ -61,7 +64,9 @@ class GeoJsonReader final : public nlohmann::json_sax<nlohmann::json> {
 
  private:
   /// What the next value of an object is.
-  enum class Member { other, type, coordinates, geometry, features, geometries };
+  enum class Member { other, type, coordinates, geometry, features, geometries, properties };
+  /// What the next value on the way to a feature's class is.
+  enum class ClassMember { other, classification, name, names };
   /// An object that is a geometry, a feature or a collection.
   struct Node {
     Member next = Member::other;
@@ -73,19 +78,39 @@ class GeoJsonReader final : public nlohmann::json_sax<nlohmann::json> {
     bool has_geometry = false;
     bool has_features = false;
     bool has_geometries = false;
+    bool is_ignored = false;     ///< by its class
+    std::size_t first_held = 0;  ///< of what it has of `held_`
+  };
+  /// Polygons of a feature that is open.
+  struct Held {
+    GeoCoordinates coordinates;
+    bool is_multiple = false;
   };
 
   bool scalar(bool is_null);
   bool number(double value);
   void start_coordinates_array();
   void end_coordinates_array();
+  void start_node();
   void end_node(const Node& node);
+  void end_polygons(bool multiple);
+  void end_feature(const Node& node);
+  bool is_in_feature() const;
+  /// Goes into or out of an array or object that is no part of a geometry. \param leads  to a feature's class
+  void enter_other(bool leads);
+  void leave_other();
+  /// Whether the array or object that is open leads to a feature's class.
+  bool is_on_way_to_class() const { return other_depth_ > 0 && class_depth_ == other_depth_; }
   /// Whether a value lies where only geometries and features do.
   bool is_node_expected() const;
 
   GeometrySink& sink_;
-  std::vector<Node> nodes_;            ///< that are open
-  std::size_t other_depth_ = 0;        ///< of arrays and objects that don't matter
+  std::vector<Node> nodes_;      ///< that are open
+  std::size_t other_depth_ = 0;  ///< of arrays and objects that are no part of a geometry
+  std::size_t class_depth_ = 0;  ///< of those that lead to a class: 1 properties, 2 classification, 3 names
+  ClassMember next_of_class_ = ClassMember::other;
+  std::vector<Held> held_;
+  std::size_t held_positions_ = 0;
   std::vector<std::size_t> children_;  ///< of the arrays of coordinates that are open
   std::size_t numbers_ = 0;            ///< of the position that is open
   GeoPosition position_;

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "networks/tissue_network.hpp"
-#include "operators/tissue/geojson.hpp"
 #include "operators/tissue/network_mask.hpp"
 #include "operators/tissue/tissue.hpp"
 
@@ -76,7 +75,7 @@ Mask Preparation::make_mask() {
   const Level& finest = slide_.info().levels.front();
   const Size level0 = {finest.width, finest.height};
   if (tissue_.source == TissueSource::geojson) {
-    return read_geojson_mask(outlines_beside(path_), small_.size, small_.scale, level0, &ignored_);
+    return read_geojson_mask(outlines_beside(path_), small_.size, small_.scale, level0, &passed_over_);
   }
   slide_.info().require_no_labels("tissue is found by colours");
   const TissueRule rule = rule_of(tissue_);

@@ -14,6 +14,7 @@
 
 #include "image/mask.hpp"
 #include "image/small_level.hpp"
+#include "operators/tissue/geojson.hpp"
 #include "operators/tissue/small_image.hpp"
 
 /// \file
@@ -68,8 +69,8 @@ class Preparation {
   bool is_asked() const noexcept { return asked_; }
   const Admission& admission() const noexcept { return admission_; }
 
-  /// Points and lines in the outlines that the mask was made of.
-  std::size_t ignored() const noexcept { return ignored_; }
+  /// What was passed over in the outlines that the mask was made of.
+  const PassedOver& passed_over() const noexcept { return passed_over_; }
 
  private:
   void take_memory();
@@ -90,7 +91,7 @@ class Preparation {
   std::shared_ptr<const Mask> mask_;
   std::optional<double> share_;
   double ink_share_ = 0.0;
-  std::size_t ignored_ = 0;
+  PassedOver passed_over_;
 };
 
 /// The mask of a slide's tissue, found by the first operator that asks for it. Reads the small level: call it on a
