@@ -162,6 +162,34 @@ TEST_CASE_FIXTURE(Fixture, "focal planes of Aperio's files are called by their O
   }
 }
 
+TEST_CASE_FIXTURE(Fixture, "a reduced image that has the slide's description alone is scaled by its arrow") {
+  const auto info_of = [this](const std::string& text) {
+    found({level(200, 120, "Aperio x\r\n" + text + "|AppMag = 20|MPP = 0.4990")});
+    return opened->info();
+  };
+  const Lines line = {"the description says that it was reduced 30 times: pixel size and magnification are scaled"};
+  for (const char* text :
+       {"6020x3700 [0,100 6000x3600] (256x256) -> 200x120 JPEG/RGB Q=30",
+        "6020x3700 [0,100,6000x3600] (256x256) -> 200x121 JPEG/YCC Q=91",
+        "6000x3600->200x120 - ;Aperio Image Library v10.0.51\r\n6020x3700 [0,100 6000x3600] (256x256) JPEG/RGB Q=30"}) {
+    CAPTURE(text);
+    const SlideInfo info = info_of(text);
+    CHECK(info.mpp.value_or(0) == doctest::Approx(14.97));
+    CHECK(info.magnification.value_or(0) == doctest::Approx(20.0 / 30.0));
+    CHECK(info.warnings == line);
+  }
+  // The slide's own size, 2 % and less, another image's size, another shape, and nothing of the kind.
+  for (const char* text : {"200x120 [0,0 200x120] (64x64) -> 200x120 JPEG/RGB Q=30", "204x122 -> 200x120 JPEG/RGB",
+                           "6000x3600 [0,0 6000x3600] (64x64) -> 400x240 JPEG/RGB", "6000x6000 -> 200x120",
+                           "6000x3600 [0,0 6000x3600] (64x64) JPEG/RGB", "6000x3600 [-> 200x120", "-> 200x120"}) {
+    CAPTURE(text);
+    const SlideInfo info = info_of(text);
+    CHECK(info.mpp.value_or(0) == doctest::Approx(0.499));
+    CHECK(info.magnification.value_or(0) == doctest::Approx(20.0));
+    CHECK(info.warnings.empty());
+  }
+}
+
 TEST_CASE("a thumbnail's description has the slide's size and its own") {
   CHECK(
       size_of_thumbnail("Aperio Image Library v11.2.1 \r\n46000x32914 -> 1024x732 - ;Aperio Image Library v10.0.51\r\n"

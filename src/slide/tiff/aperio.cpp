@@ -5,7 +5,10 @@
 #include <charconv>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <iomanip>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -19,6 +22,7 @@ namespace {
 constexpr std::size_t most_properties = 1000;
 constexpr std::size_t most_searched = 4096;  ///< bytes of a description, for the name of an image
 constexpr std::string_view white = " \t\r\n";
+constexpr std::string_view arrow = "->";  ///< between the size that an image was made from and its own
 
 std::string_view first_line(std::string_view text) { return trimmed(text.substr(0, text.find_first_of("\r\n"))); }
 
@@ -122,9 +126,40 @@ void read_pairs(std::string_view description, SlideInfo& info) {
   }
 }
 
+/// How many times an image of this size was made smaller, by the arrow in Aperio's text; 1 where it says no such thing.
+double reduction_of(std::string_view description, ImageSize size) {
+  constexpr std::uint64_t most_off = 4;  // pixels
+  constexpr double least = 1.02;
+  if (!description.starts_with("Aperio")) return 1.0;
+  std::string_view line = second_line(description);
+  line = line.substr(0, line.find(';'));
+  const std::size_t at = line.find(arrow);
+  if (at == std::string_view::npos) return 1.0;
+  std::string_view source = trimmed(line.substr(0, at));
+  std::string_view target = trimmed(line.substr(at + arrow.size()));
+  // The part of the scanned area that the image shows stands in brackets: "[x,y WxH]", or with a comma.
+  if (const std::size_t bracket = source.find('['); bracket != std::string_view::npos) {
+    source.remove_prefix(bracket + 1);
+    source = trimmed(source.substr(0, source.find(']')));
+    source.remove_prefix(source.find_last_of(", ") + 1);
+  }
+  const std::optional<ImageSize> from = take_size(source);
+  const std::optional<ImageSize> to = take_size(target);
+  const auto is_near = [](std::uint64_t a, std::uint64_t b) { return (a > b ? a - b : b - a) <= most_off; };
+  if (!from || !to || to->width == 0 || !is_near(to->width, size.width) || !is_near(to->height, size.height)) {
+    return 1.0;
+  }
+  const double factor = static_cast<double>(from->width) / static_cast<double>(to->width);
+  return factor > least && has_shape_of(*from, *to) ? factor : 1.0;
+}
+
+std::optional<double> scaled(const std::optional<double>& value, double factor) {
+  return value ? std::optional(*value * factor) : std::nullopt;
+}
+
 }  // namespace
 
-SaidPixelSize read_description(std::string_view description, SlideInfo& info) {
+SaidPixelSize read_description(std::string_view description, ImageSize image, SlideInfo& info) {
   const std::string_view line = first_line(description);
   // XML says nothing in its first line.
   if (!line.empty() && !line.starts_with("<?xml")) info.properties.insert_or_assign("description", std::string(line));
@@ -132,8 +167,16 @@ SaidPixelSize read_description(std::string_view description, SlideInfo& info) {
   info.format = is_aperios ? "aperio" : "tiff";
   if (is_aperios) read_pairs(description, info);
   if (trimmed(description).starts_with('<')) return {};
-  info.magnification = number_in_list(description, "AppMag", info);
-  const std::optional<double> size = said_pixel_size(number_in_list(description, "MPP", info), "MPP", info);
+  const double factor = reduction_of(description, image);
+  info.magnification = scaled(number_in_list(description, "AppMag", info), 1.0 / factor);
+  const std::optional<double> mpp = scaled(number_in_list(description, "MPP", info), factor);
+  if (factor > 1.0 && (mpp || info.magnification)) {
+    std::ostringstream times;
+    times << std::setprecision(3) << factor;
+    info.warnings.push_back("the description says that it was reduced " + times.str() +
+                            " times: pixel size and magnification are scaled");
+  }
+  const std::optional<double> size = said_pixel_size(mpp, "MPP", info);
   return {size, size};
 }
 
@@ -181,7 +224,6 @@ std::string name_of_focus(std::string_view description) {
 }
 
 std::optional<ImageSize> size_of_thumbnail(std::string_view description) {
-  constexpr std::string_view arrow = "->";
   if (!description.starts_with("Aperio")) return std::nullopt;
   std::string_view line = trimmed(second_line(description));
   if (!take_size(line)) return std::nullopt;

@@ -59,7 +59,7 @@ class DirectoryReader {
     for (const Candidate* level : levels) add_level(level->raw);
     name_associated(main, levels, planes);
     // The first plane's text is about all of them.
-    describe(main[planes.front()].raw);
+    describe(main[planes.front()]);
   }
 
   /// Whether the planes of the slide are its red, green and blue. What was read is the first of them.
@@ -456,10 +456,11 @@ class DirectoryReader {
     slide_.info.warnings.emplace_back("ImageDescription can't be read as text: it is passed over");
   }
 
-  void describe(const RawDirectory& directory) {
+  void describe(const Candidate& image) {
+    const RawDirectory& directory = image.raw;
     const std::string text = raw_.text(directory, TIFFTAG_IMAGEDESCRIPTION, OpenBudget::most_description);
     warn_of_description(directory);
-    const SaidPixelSize said = ome_ ? ome_->pixel_size : read_description(text, slide_.info);
+    const SaidPixelSize said = ome_ ? ome_->pixel_size : read_description(text, image.size(), slide_.info);
     settle_pixel_size(slide_.info, said, ome_ ? "OME-XML" : "the description",
                       size_by_resolution(raw_, directory, text, slide_.info.warnings), "the resolution");
   }
