@@ -85,12 +85,16 @@ std::vector<CsvRecord> list_records(std::string_view text, const std::string& or
   return parse_csv(text.substr(first.size()), origin, first.back());
 }
 
-void require_no_surplus(const std::vector<std::string>& header, const CsvRecord& record, const std::string& origin) {
+void require_no_surplus(const std::vector<std::string>& header, const CsvRecord& record, const std::string& origin,
+                        std::size_t least) {
+  // A separator at the end of the header names no column.
+  std::size_t named = header.size();
+  while (named > least && is_blank(header[named - 1])) --named;
   std::size_t count = record.fields.size();
-  while (count > header.size() && is_blank(record.fields[count - 1])) --count;
-  if (count <= header.size()) return;
+  while (count > named && is_blank(record.fields[count - 1])) --count;
+  if (count <= named) return;
   throw ConfigError(origin + ":" + std::to_string(record.line) + ": " + std::to_string(count) +
-                    " fields, but the header has " + std::to_string(header.size()) +
+                    " fields, but the header has " + std::to_string(named) +
                     "; put a value with a separator in it in quotes, or write a decimal point");
 }
 
@@ -133,7 +137,7 @@ std::vector<ManifestLine> csv_entries(std::string_view text, const std::string& 
   for (std::size_t i = has_header ? 1 : 0; i < records.size(); ++i) {
     CsvRecord& record = records[i];
     const std::string place = origin + ":" + std::to_string(record.line);
-    if (has_header) require_no_surplus(header, record, origin);
+    if (has_header) require_no_surplus(header, record, origin, column + 1);
     if (column >= record.fields.size()) {
       throw ConfigError(place + ": " + std::to_string(record.fields.size()) +
                         (record.fields.size() == 1 ? " field" : " fields") + "; expected the path in field " +

@@ -26,8 +26,9 @@ std::vector<ManifestLine> list_entries(std::string_view text);
 std::vector<CsvRecord> list_records(std::string_view text, const std::string& origin);
 
 /// \throws ConfigError naming `origin` and the line, where a record has more fields than the header and those aren't
-/// blank: a comma inside a value has cut it
-void require_no_surplus(const std::vector<std::string>& header, const CsvRecord& record, const std::string& origin);
+/// blank: a comma inside a value has cut it. Blank cells at the header's end don't count, but for its first `least`
+void require_no_surplus(const std::vector<std::string>& header, const CsvRecord& record, const std::string& origin,
+                        std::size_t least = 1);
 
 /// The column of a header that names slides: path, wsi, slide, filename or file, the first of these, as by
 /// `find_column`.

@@ -377,10 +377,17 @@ TEST_CASE("a row of a CSV with more fields than the header is refused, unless th
   refused("sep=;\npath;mpp\na.svs;0,5;x\n", "3: 3 fields, but the header has 2");
   refused("path\na,b.svs\n", "2: 2 fields, but the header has 1");
   refused("path,note\na.svs,,,x\n", "2: 4 fields, but the header has 2");
+  refused("path,mpp,\na.svs,1,25\n", "2: 3 fields, but the header has 2");
+  refused("path,mpp, ,\t\na.svs,1,25,\n", "2: 3 fields, but the header has 2");
   // Separators at the end, and quotes.
   scene.file("wide.csv", "path,mpp\na.svs,0.5,\nb.svs,\"1,25\", ,\nc.svs,,,\t\n");
   CHECK(scene.expand({file}) == Paths{"a.svs", "b.svs", "c.svs"});
   CHECK(expand_inputs({file}).mpp.at(scene / "b.svs") == 1.25);
+  scene.file("wide.csv", "path,mpp,\na.svs,0.5,\nb.svs,0.25\n");
+  CHECK(expand_inputs({file}).mpp.at(scene / "a.svs") == 0.5);
+  // The slides' column counts without a name, too.
+  scene.file("wide.csv", "id,\n7,a.svs\n");
+  CHECK(scene.expand({file}) == Paths{"a.svs"});
   // Without a header the first line says nothing of the others.
   scene.file("wide.csv", "a.svs,1\nb.svs,1,25\n");
   CHECK(scene.expand({file}) == Paths{"a.svs", "b.svs"});
