@@ -65,13 +65,49 @@ bool may_be_mixed(const Colour& c) noexcept {
   return c.red == c.most && 3 * std::abs(c.green - c.blue) <= c.chroma && c.saturation >= 40;
 }
 
-/// Whether tissue looks so through ink: that takes red light, or green and blue.
-bool is_seen_through(const InkColours& ink, const Colour& c) noexcept {
-  if (ink.green_to_blue) {
-    if (c.green > c.red && c.saturation >= 40) return true;
-    if (c.blue == c.most && 3 * c.red <= c.blue && c.saturation >= 150) return true;
+/// What tissue looks like through ink, which takes red light, or green and blue.
+struct SeenThrough {
+  bool (*looks_so)(const Colour& c) noexcept;
+  std::int64_t eighths;  ///< of the pixels around, at least
+};
+constexpr SeenThrough through_green = {[](const Colour& c) noexcept { return c.green > c.red && c.saturation >= 40; },
+                                       5};
+constexpr SeenThrough through_blue = {
+    [](const Colour& c) noexcept { return c.blue == c.most && 3 * c.red <= c.blue && c.saturation >= 150; }, 4};
+constexpr SeenThrough through_red = {[](const Colour& c) noexcept {
+                                       return c.red == c.most && 2 * c.blue <= c.red &&
+                                              c.saturation >= least_red_saturation;
+                                     },
+                                     4};
+
+/// Marks pixels around which enough look as they do through ink.
+void mark_crowded(Mask& out, const ConstHostView& rgb, const SeenThrough& ink) {
+  const Size size = rgb.image;
+  // Sums over all rows above and all columns to the left.
+  const auto columns = static_cast<std::size_t>(size.width) + 1;
+  std::vector<std::int32_t> sums(columns * (static_cast<std::size_t>(size.height) + 1));
+  const auto sum = [&](std::int64_t x, std::int64_t y) -> std::int32_t& {
+    return sums[static_cast<std::size_t>(y) * columns + static_cast<std::size_t>(x)];
+  };
+  for (std::int64_t y = 0; y < size.height; ++y) {
+    const auto* pixel = rgb.row<const std::uint8_t>(y);
+    std::int32_t in_row = 0;
+    for (std::int64_t x = 0; x < size.width; ++x, pixel += 3) {
+      in_row += ink.looks_so(colour_of(pixel)) ? 1 : 0;
+      sum(x + 1, y + 1) = sum(x + 1, y) + in_row;
+    }
   }
-  return ink.red && c.red == c.most && 2 * c.blue <= c.red && c.saturation >= least_red_saturation;
+  for (std::int64_t y = 0; y < size.height; ++y) {
+    const std::int64_t top = std::max<std::int64_t>(y - seen_through_reach, 0);
+    const std::int64_t bottom = std::min(y + seen_through_reach + 1, size.height);
+    const auto to = out.row(y);
+    for (std::int64_t x = 0; x < size.width; ++x) {
+      const std::int64_t left = std::max<std::int64_t>(x - seen_through_reach, 0);
+      const std::int64_t right = std::min(x + seen_through_reach + 1, size.width);
+      const std::int64_t count = sum(right, bottom) - sum(left, bottom) - sum(right, top) + sum(left, top);
+      if (8 * count >= ink.eighths * (right - left) * (bottom - top)) to[static_cast<std::size_t>(x)] = 1;
+    }
+  }
 }
 
 /// Whether no channel of a pixel and its neighbours inside the image differs by more than `most_uneven`.
@@ -210,17 +246,14 @@ InkColours mark_ink_and_edges(Mask& out, const ConstHostView& rgb) {
 
 void mark_seen_through(Mask& out, const ConstHostView& rgb, const InkColours& colours) {
   if (!colours.green_to_blue && !colours.red) return;
-  const Size size = rgb.image;
-  Mask inked = empty_mask(size, out.scale, out.level0);
-  for (std::int64_t y = 0; y < size.height; ++y) {
-    const auto* pixel = rgb.row<const std::uint8_t>(y);
-    for (std::uint8_t& to : inked.row(y)) {
-      to = is_seen_through(colours, colour_of(pixel)) ? 1 : 0;
-      pixel += 3;
-    }
+  Mask found = empty_mask(rgb.image, out.scale, out.level0);
+  if (colours.green_to_blue) {
+    mark_crowded(found, rgb, through_green);
+    mark_crowded(found, rgb, through_blue);
   }
-  spread(inked, 1, seen_through_reach);
-  for (std::size_t i = 0; i < inked.pixels.size(); ++i) out.pixels[i] |= inked.pixels[i];
+  if (colours.red) mark_crowded(found, rgb, through_red);
+  spread(found, 1, seen_through_reach);
+  for (std::size_t i = 0; i < found.pixels.size(); ++i) out.pixels[i] |= found.pixels[i];
 }
 
 }  // namespace slidestream::operators
