@@ -133,7 +133,7 @@ TEST_CASE("real slides cut at 200 lengths give one line or a result") {
   }
 }
 
-TEST_CASE("one changed byte at many places gives one line or a result") {
+TEST_CASE("one changed byte at many places gives one line or a result (long)") {
   const auto root = test_data_root();
   if (!root) return report_skipped("no test data");
   const int count = wide_or_few(500, 80);

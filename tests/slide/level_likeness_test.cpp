@@ -350,7 +350,7 @@ TEST_CASE("in colour, too, and a label as JPEG has it (long)") {
   }
 }
 
-TEST_CASE("an image in other colours than the slide's is no level") {
+TEST_CASE("an image in other colours than the slide's is no level (long)") {
   const Picture picture = in_red(tissue());
   LevelsOf slide(picture);
   LevelsOf of_ycbcr(recoloured(picture, ycbcr_of));
