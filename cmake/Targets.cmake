@@ -65,6 +65,9 @@ set(SLIDESTREAM_COMMON_HEADERS <algorithm> <array> <atomic> <chrono> <condition_
 if(use_precompiled AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # So that ccache sees what is in them.
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
+elseif(use_precompiled AND CMAKE_CXX_COMPILER_ID MATCHES Clang)
+  # So that they have the same bytes in every clone: times of headers would be in them.
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
 endif()
 # Compilers know a header that is precompiled by its bytes. ccache's preprocessor mode knows it without its comments, and would
 # take the result of a file that differs in them. Depend mode looks at the bytes.

@@ -172,7 +172,7 @@ class Memory(threading.Thread):
         while True:
             try:
                 with open(f"/proc/{self.pid}/status", encoding="ascii") as status:
-                    host = sum(int(line.split()[1]) // 1024 for line in status if line.startswith("VmRSS"))
+                    host = sum(-(-int(line.split()[1]) // 1024) for line in status if line.startswith("VmRSS"))
             except OSError:
                 return
             gpu = 0
