@@ -47,6 +47,8 @@ install_python_packages() {
   has_python_packages "$python" && return 0
   # Kept for other clones and clean builds: to install them takes longer than most steps of a check.
   kept="${XDG_CACHE_HOME:-${HOME:-$root/build}/.cache}/slidestream"
+  # A home that can't be written keeps nothing.
+  mkdir -p "$kept" 2>/dev/null || kept="$root/build/.cache"
   mkdir -p "$kept" "$root/build"
   kept+="/python-$({ python3 --version; echo "${python_packages[@]}"; } | sha256sum | cut -c1-12)"
   exec 9>"$kept.lock"
