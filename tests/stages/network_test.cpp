@@ -445,7 +445,8 @@ TEST_CASE("many slides smaller than a tile go through a network with one thread 
 }
 
 TEST_CASE(
-    "how tiles are put together decides results where a network runs; what is done with failures doesn't, nor memory") {
+    "how tiles are put together decides results where a network runs, and neither memory nor what is done with "
+    "failures does") {
   Config config;
   const auto differs = [&](const char* setting) {
     Config other = config;
