@@ -22,7 +22,7 @@ test_packages=(
   'chromium?' fonts-dejavu-core libturbojpeg0 python3-pandas python3-matplotlib python3-pil
   python3-skimage python3-scipy python3-pytest 'python3-openslide?'
   'python3-tifffile?' 'openjph-tools?'
-  clang clang-format clang-tidy 'libclang-rt-dev?'
+  clang clang-format clang-tidy lld 'libclang-rt-dev?'
   'slurm-wlm?' 'munge?' 'dicom3tools?' 'dcmtk?'
 )
 docs_packages=(doxygen)
