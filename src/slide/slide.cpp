@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <slidestream/error.hpp>
 #include <sstream>
 
@@ -7,6 +8,7 @@
 #include "slide/level_factor.hpp"
 #include "slide/level_likeness.hpp"
 #include "slide/open_budget.hpp"
+#include "slide/padded_level.hpp"
 #include "slide/slide_impl.hpp"
 #include "slide/srgb_conversion.hpp"
 
@@ -85,17 +87,36 @@ void shrink(Level& level) {
   level.shrunk = true;
 }
 
-/// Small tiled pages of the slide's shape that show something else, such as its label, are no levels.
-void drop_unlike_levels(const Slide& slide, Slide::Impl& impl, const OpenOptions& options) {
+std::string size_text(const Level& level) { return std::to_string(level.width) + " x " + std::to_string(level.height); }
+
+/// Cuts what pads a level at its right and lower borders. Its pixels lie whole pixels of level 0 apart then.
+/// \return a line about it; empty: nothing pads it
+std::string cut_padding(const Slide& slide, Slide::Impl& impl, std::size_t level, const OpenBudget& budget) {
+  Level& coded = impl.coded[level];
+  impl.compared_bytes = std::max(impl.compared_bytes, padding_bytes(impl.coded.front(), coded));
+  const std::optional<Level> cut = without_padding(slide, level, budget);
+  if (!cut) return {};
+  const std::string padded = size_text(coded);
+  coded = *cut;
+  impl.info.levels[level] = *cut;
+  return "level " + std::to_string(level) + " of " + padded + " pixels is padded to whole tiles: " + size_text(*cut) +
+         " of them are the slide";
+}
+
+/// Small tiled pages of the slide's shape that show something else, such as its label, are no levels. Others lose what
+/// pads them.
+void settle_levels(const Slide& slide, Slide::Impl& impl, const OpenOptions& options) {
   const OpenBudget budget(impl.info.path, impl.files.size(), options);
   std::vector<Level>& levels = impl.info.levels;
   for (std::size_t i = 1; i < levels.size();) {
+    const std::string size = size_text(levels[i]);
+    const std::string line = cut_padding(slide, impl, i, budget);
     impl.compared_bytes = std::max(impl.compared_bytes, likeness_bytes(slide.coded_level(i - 1), slide.coded_level(i)));
     if (is_like_level(slide, i - 1, i, budget)) {
+      if (!line.empty()) impl.info.warnings.push_back(line);
       ++i;
       continue;
     }
-    const std::string size = std::to_string(levels[i].width) + " x " + std::to_string(levels[i].height);
     impl.info.warnings.push_back("the image of " + size + " pixels isn't like the slide: it is no level");
     impl.info.associated.push_back("image of " + size);
     impl.container->make_associated(i);
@@ -145,7 +166,7 @@ std::shared_ptr<const Slide> Slide::open(const std::filesystem::path& path, cons
   impl->coded = impl->info.levels;
   Impl& opened = *impl;
   std::shared_ptr<const Slide> slide = make_slide(std::move(impl));
-  if (opened.container->guesses_levels()) drop_unlike_levels(*slide, opened, options);
+  if (opened.container->guesses_levels()) settle_levels(*slide, opened, options);
   if (options.shrink_on_load) std::ranges::for_each(opened.info.levels, shrink);
   if (options.to_srgb) convert_colours(*slide, opened, options.srgb_for_browsers);
   opened.files.set_retries(options.retries);

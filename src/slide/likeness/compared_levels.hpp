@@ -28,11 +28,16 @@ struct ComparisonPlan {
 /// A level, and the one that it may be a smaller level of.
 struct ComparedLevels {
   ComparedLevels(const Slide& of, std::size_t number_of_larger, std::size_t number, const OpenBudget& asked)
+      : ComparedLevels(of, number_of_larger, number, of.coded_level(number), asked) {}
+
+  /// \param as  what the level is taken for; it must outlive this
+  ComparedLevels(const Slide& of, std::size_t number_of_larger, std::size_t number, const Level& as,
+                 const OpenBudget& asked)
       : slide(of),
         larger(number_of_larger),
         level(number),
         large(of.coded_level(larger)),
-        small(of.coded_level(level)),
+        small(as),
         plan(large, small),
         budget(asked) {}
 

@@ -27,12 +27,20 @@ class Correlation {
   /// Whether Pearson's coefficient is positive, and that or more. It isn't where a level doesn't vary.
   bool is_at_least(double least) const {
     if (count_ == 0.0) return false;
-    const double of_both = ab_ - a_ * b_ / count_;
-    const double variances = std::max(0.0, aa_ - a_ * a_ / count_) * std::max(0.0, bb_ - b_ * b_ / count_);
-    return of_both > 0.0 && of_both >= least * std::sqrt(variances);
+    const double both = of_both();
+    return both > 0.0 && both >= least * std::sqrt(variances());
+  }
+
+  /// Pearson's coefficient; 0 where a level doesn't vary.
+  double coefficient() const {
+    if (count_ == 0.0 || variances() <= 0.0) return 0.0;
+    return of_both() / std::sqrt(variances());
   }
 
  private:
+  double of_both() const { return ab_ - a_ * b_ / count_; }
+  double variances() const { return std::max(0.0, aa_ - a_ * a_ / count_) * std::max(0.0, bb_ - b_ * b_ / count_); }
+
   double count_ = 0.0;
   double first_a_ = 0.0;
   double first_b_ = 0.0;

@@ -10,19 +10,6 @@ namespace {
 
 constexpr std::size_t most_tried_cells = 24;  ///< where tiles of the larger level are missing or bad
 
-std::uint64_t contrast_of(const LevelPicture& picture, const LevelCell& cell) {
-  std::uint64_t sum = 0;
-  for (std::int64_t y = cell.top; y < cell.top + cell.height; ++y) {
-    for (std::int64_t x = cell.left; x < cell.left + cell.width; ++x) {
-      const auto at = [&](std::int64_t i) { return static_cast<int>(picture.pixels[static_cast<std::size_t>(i)]); };
-      const std::int64_t here = y * picture.width + x;
-      if (x > 0) sum += static_cast<std::uint64_t>(std::abs(at(here) - at(here - 1)));
-      if (y > 0) sum += static_cast<std::uint64_t>(std::abs(at(here) - at(here - picture.width)));
-    }
-  }
-  return sum;
-}
-
 /// The tile that begins at a pixel.
 LevelPart read_part(const ComparedLevels& levels, std::int64_t left, std::int64_t top) {
   const Level& small = levels.small;
@@ -65,6 +52,19 @@ std::int64_t corner_tile(std::int64_t size, std::int64_t tile, bool at_end) {
 std::int64_t CellGrid::next(std::int64_t pixel) const {
   const double cell = std::floor((static_cast<double>(pixel) + 0.5) / side_) + 1.0;
   return std::max(pixel + 1, static_cast<std::int64_t>(std::ceil(cell * side_ - 0.5)));
+}
+
+std::uint64_t contrast_of(const LevelPicture& picture, const LevelCell& cell) {
+  std::uint64_t sum = 0;
+  for (std::int64_t y = cell.top; y < cell.top + cell.height; ++y) {
+    for (std::int64_t x = cell.left; x < cell.left + cell.width; ++x) {
+      const auto at = [&](std::int64_t i) { return static_cast<int>(picture.pixels[static_cast<std::size_t>(i)]); };
+      const std::int64_t here = y * picture.width + x;
+      if (x > 0) sum += static_cast<std::uint64_t>(std::abs(at(here) - at(here - 1)));
+      if (y > 0) sum += static_cast<std::uint64_t>(std::abs(at(here) - at(here - picture.width)));
+    }
+  }
+  return sum;
 }
 
 std::vector<LevelPart> read_parts(const ComparedLevels& levels) {

@@ -37,6 +37,9 @@ struct LevelCell {
   std::uint64_t contrast = 0;
 };
 
+/// How much neighbours differ within a cell, and from what lies left of and above it in the picture.
+std::uint64_t contrast_of(const LevelPicture& picture, const LevelCell& cell);
+
 /// What the larger level has where a cell lies.
 struct CellSight {
   PixelRange columns;
