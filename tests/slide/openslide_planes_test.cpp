@@ -152,6 +152,43 @@ TEST_CASE_FIXTURE(Fixture, "OpenSlide: a line counts the focal planes of VMS and
   CHECK(lines("d.any", std::string("made up\nNoLayers=3\n")).empty());
 }
 
+TEST_CASE_FIXTURE(Fixture, "OpenSlide: a line counts the focal planes that BIF's properties name") {
+  const auto bif = [this](const std::string& layers) {
+    library().properties = {{"openslide.vendor", "ventana"}, {"ventana.Z-layers", layers}};
+    return lines("a.bif", std::string("made up"));
+  };
+  CHECK(bif("15") == line_of(15));
+  for (const char* layers : {"1", "0", "-3", "3x", ""}) {
+    CAPTURE(layers);
+    CHECK(bif(layers).empty());
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "OpenSlide: a line counts the focal planes that MIRAX's properties name") {
+  const std::string hierarchy = "mirax.HIERARCHICAL.HIER_";
+  const auto mirax = [&](const Lines& values, const std::string& name = "Microscope focus level") {
+    library().properties = {{"openslide.vendor", "mirax"},
+                            {hierarchy + "COUNT", "2"},
+                            {hierarchy + "0_NAME", "Slide zoom level"},
+                            {hierarchy + "0_COUNT", "1"},
+                            {hierarchy + "0_VAL_0", "ZoomLevel_0"},
+                            {hierarchy + "1_NAME", name},
+                            {hierarchy + "1_COUNT", std::to_string(values.size())}};
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      library().properties[hierarchy + "1_VAL_" + std::to_string(i)] = values[i];
+    }
+    return lines("a.any", std::string("made up"));
+  };
+  const Lines stack = {"ExtFocusLevel", "ZStackLevel_(-1)", "ZStackLevel_(0)", "ZStackLevel_(1)"};
+  CHECK(mirax(stack) == line_of(3));
+  // The level that is made of all planes is none.
+  CHECK(mirax({"ExtFocusLevel", "ZStackLevel_(0)"}).empty());
+  CHECK(mirax({"ExtFocusLevel"}).empty());
+  CHECK(mirax(stack, "Slide filter level").empty());
+  library().properties[hierarchy + "COUNT"] = "-1";
+  CHECK(lines("a.any", std::string("made up")).empty());
+}
+
 TEST_CASE_FIXTURE(Fixture, "OpenSlide: a channel can't be chosen of pixels that are RGB") {
   const auto path = folder.write("a.any", std::string("made up"));
   const auto error = [&](int channel) {

@@ -68,6 +68,13 @@ std::optional<NdpiDirectory> ndpi_directory(const File& file, std::uint64_t at) 
   return directory;
 }
 
+/// A whole number; 0 for another text.
+std::size_t count_in(std::string_view text) {
+  std::size_t count = 0;
+  const std::from_chars_result result = std::from_chars(text.data(), text.data() + text.size(), count);
+  return result.ec == std::errc() && result.ptr == text.data() + text.size() ? count : 0;
+}
+
 }  // namespace
 
 std::size_t planes_of_ndpi(const File& file) {
@@ -120,10 +127,26 @@ std::size_t planes_of_vms(const File& file) {
     rest.remove_prefix(std::min(end + 1, rest.size()));
     const std::size_t equals = line.find('=');
     if (equals == std::string_view::npos || trimmed(line.substr(0, equals)) != "NoLayers") continue;
-    const std::string_view value = trimmed(line.substr(equals + 1));
-    std::size_t layers = 0;
-    const std::from_chars_result result = std::from_chars(value.data(), value.data() + value.size(), layers);
-    return result.ec == std::errc() && result.ptr == value.data() + value.size() ? layers : 0;
+    return count_in(trimmed(line.substr(equals + 1)));
+  }
+  return 0;
+}
+
+std::size_t planes_by_properties(const std::function<std::string(const std::string&)>& property) {
+  constexpr std::size_t most = 4096;  // of hierarchies, and of values
+  const std::size_t layers = count_in(property("ventana.Z-layers"));
+  if (layers > 0) return layers;
+  const std::string hierarchical = "mirax.HIERARCHICAL.HIER_";
+  const std::size_t hierarchies = std::min(most, count_in(property(hierarchical + "COUNT")));
+  for (std::size_t i = 0; i < hierarchies; ++i) {
+    const std::string hierarchy = hierarchical + std::to_string(i);
+    if (property(hierarchy + "_NAME") != "Microscope focus level") continue;
+    const std::size_t values = std::min(most, count_in(property(hierarchy + "_COUNT")));
+    std::size_t planes = 0;
+    for (std::size_t value = 0; value < values; ++value) {
+      if (property(hierarchy + "_VAL_" + std::to_string(value)).starts_with("ZStackLevel")) ++planes;
+    }
+    return planes;
   }
   return 0;
 }

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <string>
 
 #include "slide/file.hpp"
 
@@ -17,5 +19,10 @@ std::size_t planes_of_ndpi(const File& file);
 std::size_t planes_of_leica(const File& file);
 /// By the text's number of layers: VMS and VMU.
 std::size_t planes_of_vms(const File& file);
+
+/// How many focal planes OpenSlide's properties name; 0 if none. Of Ventana's the number of layers, of MIRAX the values
+/// of the hierarchy of focus levels, without those that are made of all planes.
+/// \param property  gives the value of a property by its name; empty: there is none
+std::size_t planes_by_properties(const std::function<std::string(const std::string&)>& property);
 
 }  // namespace slidestream::openslide

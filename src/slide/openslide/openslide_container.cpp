@@ -25,6 +25,7 @@
 #include "slide/icc_profile.hpp"
 #include "slide/level_factor.hpp"
 #include "slide/open_budget.hpp"
+#include "slide/openslide/focal_planes.hpp"
 #include "slide/openslide/kinds.hpp"
 #include "slide/openslide/library.hpp"
 #include "slide/pixel_size.hpp"
@@ -425,8 +426,9 @@ std::uint64_t size_of_files(const std::filesystem::path& path) {
   return bytes;
 }
 
-std::size_t focal_planes_of(const openslide::Kind* kind, const File& file) {
-  return kind != nullptr && kind->focal_planes != nullptr ? kind->focal_planes(file) : 0;
+std::size_t focal_planes_of(const openslide::Kind* kind, const File& file, const Handle& handle) {
+  if (kind != nullptr && kind->focal_planes != nullptr) return kind->focal_planes(file);
+  return openslide::planes_by_properties([&handle](const std::string& name) { return handle.property(name); });
 }
 
 }  // namespace
@@ -463,8 +465,9 @@ void open_by_openslide(Slide::Impl& slide, std::unique_ptr<File> file, const Ope
     auto container = std::make_unique<OpenSlideContainer>(library, *file);
     std::unique_ptr<Handle> handle = container->handles().take();
     Opener(slide, *handle, options).read(*container);
+    const std::size_t planes = focal_planes_of(kind, *file, *handle);
     container->handles().give_back(std::move(handle));
-    if (const std::size_t planes = focal_planes_of(kind, *file); planes > 1) {
+    if (planes > 1) {
       slide.info.warnings.push_back("has " + std::to_string(planes) + " focal planes, of which OpenSlide reads one");
     }
     slide.info.container = "OpenSlide";
