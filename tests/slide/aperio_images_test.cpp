@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <slidestream/slide.hpp>
 #include <string>
 #include <vector>
@@ -160,6 +162,65 @@ TEST_CASE_FIXTURE(Fixture, "focal planes of Aperio's files are called by their O
     CAPTURE(other);
     CHECK(Slide::open(path_of({"|OffsetZ = 0", other}), {.channel = 1})->info().channels == Lines{"0", "1"});
   }
+}
+
+TEST_CASE_FIXTURE(Fixture, "smaller levels of Aperio's files belong to the plane with their OffsetZ") {
+  const auto filled = [](TestDirectory directory, int value) {
+    for (Bytes& tile : directory.tiles) std::ranges::fill(tile, static_cast<std::byte>(value));
+    return directory;
+  };
+  const auto large = [&](const std::string& offset, int value) {
+    const std::string text = scanner + "1600x960 [0,0,1600x960] (64x64) JPEG/YCC Q=91|OffsetZ = " + offset;
+    return filled(level(1600, 960, text), value);
+  };
+  const auto small = [&](const std::string& offset, int value) {
+    const std::string text = scanner + "1600x960 [0,0,1600x960] (64x64) -> 400x240 JPEG/YCC Q=91";
+    return filled(level(400, 240, offset.empty() ? text : text + "|OffsetZ = " + offset), value);
+  };
+  const auto found_of = [this](const std::vector<TestDirectory>& directories, int channel) {
+    TestTiff tiff;
+    tiff.directories = directories;
+    opened = Slide::open(folder.write("slide.svs", tiff.bytes()), {.channel = channel});
+    std::string text;
+    for (std::size_t i = 0; i < opened->info().levels.size(); ++i) {
+      const Level& of = opened->info().levels[i];
+      text += std::to_string(of.width) + "x" + std::to_string(of.height) + ":" +
+              std::to_string(read_level(*opened, i).front()) + " ";
+    }
+    text += "|";
+    for (const std::string& name : opened->info().associated) text += " " + name;
+    return text;
+  };
+  const std::vector<TestDirectory> in_order = {
+      large("0", 40),      thumbnail,           small("0", 40),     label, macro, large("-0.002", 90),
+      small("-0.002", 90), large("0.002", 200), small("0.002", 200)};
+  const std::vector<TestDirectory> mixed = {large("0", 40),      thumbnail,           large("-0.002", 90),
+                                            large("0.002", 200), small("0.002", 200), label,
+                                            small("0", 40),      small("-0.002", 90), macro};
+  const Lines values = {"40", "90", "200"};
+  for (int channel = 0; channel < 3; ++channel) {
+    CAPTURE(channel);
+    const std::string& value = values[static_cast<std::size_t>(channel)];
+    for (const auto& directories : {in_order, mixed}) {
+      CHECK(found_of(directories, channel) == "1600x960:" + value + " 400x240:" + value + " | thumbnail label macro");
+      CHECK(warnings() == Lines{});
+    }
+  }
+  // A plane without smaller levels.
+  const std::vector<TestDirectory> lacking = {large("0", 40), small("0", 40), large("0.002", 200)};
+  CHECK(found_of(lacking, 0) == "1600x960:40 400x240:40 |");
+  CHECK(warnings() == Lines{});
+  CHECK(found_of(lacking, 1) == "1600x960:200 |");
+  CHECK(warnings() == Lines{});
+  // Levels that say nothing are in the order of planes.
+  const std::vector<TestDirectory> silent = {large("0", 40), small("", 40), large("0.002", 200), small("", 200)};
+  CHECK(found_of(silent, 1) == "1600x960:200 400x240:200 |");
+  CHECK(warnings() == Lines{});
+  // What is of no plane may still be the label.
+  const std::vector<TestDirectory> other = {large("0", 40), small("0", 40), large("0.002", 200), small("0.002", 200),
+                                            level(300, 300).set(254, long_, {1})};
+  CHECK(found_of(other, 0) == "1600x960:40 400x240:40 | image 4");
+  CHECK(warnings() == may_be_label("image 4"));
 }
 
 TEST_CASE_FIXTURE(Fixture, "a reduced image that has the slide's description alone is scaled by its arrow") {

@@ -3,10 +3,7 @@
 #include <tiff.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <string_view>
-
-#include "slide/tiff/aperio.hpp"
 
 namespace slidestream {
 namespace {
@@ -73,12 +70,10 @@ void name_aperios_images(std::vector<Candidate>& main, std::size_t slide) {
   leave_out_reduced(main, slide);
 }
 
-std::vector<std::string> names_of_focuses(const RawTiff& raw, const std::vector<Candidate>& main,
-                                          const std::vector<std::size_t>& planes) {
-  constexpr std::uint64_t most_text = 4096;
+std::vector<std::string> names_of_focuses(const std::vector<Candidate>& main, const std::vector<std::size_t>& planes) {
   std::vector<std::string> names;
   for (const std::size_t plane : planes) {
-    names.push_back(name_of_focus(raw.text(main[plane].raw, TIFFTAG_IMAGEDESCRIPTION, most_text)));
+    names.push_back(main[plane].focus);
     if (names.back().empty()) return {};
   }
   return names;

@@ -21,8 +21,7 @@ void name_aperios_images(std::vector<Candidate>& main, std::size_t slide);
 /// What the planes of the slide are called by their focus; nothing unless all of them say it.
 /// \param main  the main chain
 /// \param planes  the numbers of their directories in it
-std::vector<std::string> names_of_focuses(const RawTiff& raw, const std::vector<Candidate>& main,
-                                          const std::vector<std::size_t>& planes);
+std::vector<std::string> names_of_focuses(const std::vector<Candidate>& main, const std::vector<std::size_t>& planes);
 
 /// A warning about images in a file of Aperio's that nothing names.
 /// \param first  what it is called here

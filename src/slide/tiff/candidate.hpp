@@ -19,6 +19,7 @@ struct Candidate {
   bool is_thumbnail = false;  ///< Aperio's description has its size as that of the slide made smaller
   bool is_beside = false;     ///< no level, whatever it is
   std::string associated;     ///< "label", "macro", "thumbnail", ... where that is known
+  std::string focus;          ///< what Aperio's description says of it, such as "OffsetZ -0.002"
   std::string fault;          ///< of its size, where that can't be read: "ImageWidth is missing"
   std::string says_so;        ///< the description with that name, unless its type says it
 

@@ -16,6 +16,7 @@
 #include "slide/tiff/level_tags.hpp"
 #include "slide/tiff/ome_xml.hpp"
 #include "slide/tiff/pixel_sizes.hpp"
+#include "slide/tiff/plane_levels.hpp"
 #include "slide/tiff/pyramid.hpp"
 #include "slide/tiff/raw_directory.hpp"
 #include "slide/tiff/stacked_planes.hpp"
@@ -55,9 +56,9 @@ class DirectoryReader {
     const std::size_t base = planes[plane];
     if (slide_is_aperios(main[base])) name_aperios_images(main, base);
     const std::vector<Candidate> subs = sub_directories(main[base].raw);
-    const std::vector<const Candidate*> levels = levels_of(main, subs, base, plane, planes.size());
+    const std::vector<const Candidate*> levels = levels_of(main, subs, planes, plane);
     for (const Candidate* level : levels) add_level(level->raw);
-    name_associated(main, levels, planes);
+    name_associated(main, levels, planes, plane);
     // The first plane's text is about all of them.
     describe(main[planes.front()]);
   }
@@ -81,6 +82,7 @@ class DirectoryReader {
     result.type = raw_.number(directory, TIFFTAG_SUBFILETYPE).value_or(0);
     std::string text = raw_.text(directory, TIFFTAG_IMAGEDESCRIPTION, most_of_associated);
     result.is_aperios = text.starts_with("Aperio");
+    result.focus = name_of_focus(text);
     result.is_thumbnail = size_of_thumbnail(text) == result.size();
     result.associated = associated_name(text);
     if (!result.associated.empty()) result.says_so = std::move(text);
@@ -269,7 +271,7 @@ class DirectoryReader {
       if (has_places_) channels.elsewhere = declared->elsewhere;
       channels.are_planes = declared->depths * declared->times > 1;
     } else if (is_aperios_) {
-      channels.names = names_of_focuses(raw_, main, planes);
+      channels.names = names_of_focuses(main, planes);
       channels.are_planes = !channels.names.empty();
     }
     for (std::string& name : channels.names) name = without_control_characters(std::move(name));
@@ -284,18 +286,6 @@ class DirectoryReader {
     options_.channel = -1;
     if (numbers_.empty()) return chosen;
     return static_cast<std::size_t>(std::ranges::find(numbers_, chosen) - numbers_.begin());
-  }
-
-  /// Whether a directory of the main chain is of this plane: where each size of the pyramid has one directory for each
-  /// plane, those are in the order of planes.
-  bool is_of_plane(const std::vector<Candidate>& main, const Candidate& one, std::size_t plane,
-                   std::size_t planes) const {
-    if (planes == 1) return true;
-    std::vector<const Candidate*> group;
-    for (const Candidate& other : main) {
-      if (other.width == one.width && other.height == one.height && other.tiled) group.push_back(&other);
-    }
-    return group.size() == planes && group[plane] == &one;
   }
 
   std::vector<Candidate> sub_directories(const RawDirectory& parent) {
@@ -328,13 +318,14 @@ class DirectoryReader {
   /// Level 0 and what is smaller, largest first. SubIFDs are levels; where there are none, images of the main chain are
   /// that no image of the OME-XML claims, and that have sizes of one pyramid.
   std::vector<const Candidate*> levels_of(const std::vector<Candidate>& main, const std::vector<Candidate>& subs,
-                                          std::size_t base, std::size_t plane, std::size_t planes) {
+                                          const std::vector<std::size_t>& planes, std::size_t plane) {
+    const std::size_t base = planes[plane];
     std::vector<const Candidate*> levels = reductions(main[base], subs);
     warn_of_subs(subs, levels);
     std::vector<const Candidate*> others;
     std::vector<ImageSize> sizes;
     for (std::size_t i = 0; i < main.size(); ++i) {
-      if (i == base || !is_level(main[i]) || is_claimed(i) || !is_of_plane(main, main[i], plane, planes)) continue;
+      if (i == base || !is_level(main[i]) || is_claimed(i) || plane_of(main, planes, main[i]) != plane) continue;
       const auto is_same = [&](const Candidate* level) { return are_same(*level, main[i]); };
       if (std::ranges::any_of(levels, is_same)) {
         copies_.insert(i);
@@ -432,13 +423,14 @@ class DirectoryReader {
   }
 
   void name_associated(const std::vector<Candidate>& main, const std::vector<const Candidate*>& levels,
-                       const std::vector<std::size_t>& planes) {
+                       const std::vector<std::size_t>& planes, std::size_t plane) {
     const bool is_aperios = slide_is_aperios(*levels.front());
     std::vector<std::string> unnamed;
     for (std::size_t i = 0; i < main.size(); ++i) {
       const auto same = [&](const Candidate* level) { return level->raw.offset == main[i].raw.offset; };
       if (std::any_of(levels.begin(), levels.end(), same)) continue;
       if (copies_.contains(i) || std::find(planes.begin(), planes.end(), i) != planes.end()) continue;
+      if (is_level_of_other_plane(main, planes, plane, levels, main[i])) continue;
       std::string name = main[i].associated;
       // Files that follow Aperio's order have their thumbnail second, without saying so.
       if (name.empty() && !is_aperios && i == 1 && !main[i].tiled) name = "thumbnail";
