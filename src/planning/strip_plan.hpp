@@ -172,9 +172,9 @@ bool levels_on_device(const Level& level, std::span<const OperatorNeeds> operato
 /// while the others are computed. And of fragments: a device decodes the first batch while the next one is read.
 constexpr std::int64_t device_first_pixels = std::int64_t{1} << 28;
 
-/// For a slide, the `index`th of `slides`, on so many lanes: whole slides a launch where a run is long enough to be
-/// paid for the pinning of more of each slot, but for some at the start, when the device waits for its first batches,
-/// and at the end, when somebody waits for its last.
+/// For the `index`th of `slides` on so many lanes. Long runs compute whole slides per launch: they repay the pinning of
+/// more of each slot. Slides at the start have smaller batches, as the device waits for its first ones. So do slides at
+/// the end, as the caller waits for the last.
 constexpr std::int64_t batch_pixels_of(std::size_t index, std::size_t slides, std::size_t lanes,
                                        bool levels_on_device = false) noexcept {
   constexpr std::size_t first = 4;

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "image/label_names.hpp"
+
 namespace slidestream {
 
 namespace {
@@ -124,7 +126,8 @@ std::string ome_xml(const ImageDescription& description) {
   if (annotated) xml += "<AnnotationRef ID=\"Annotation:0\"/>";
   xml += "</Image>";
   if (annotated) {
-    xml += "<StructuredAnnotations><MapAnnotation ID=\"Annotation:0\" Namespace=\"slidestream\"><Value>";
+    xml += "<StructuredAnnotations><MapAnnotation ID=\"Annotation:0\"" + attribute("Namespace", own_annotation) +
+           "><Value>";
     if (description.magnification) {
       xml += "<M K=\"magnification\">" + shortest(*description.magnification) + "</M>";
     }

@@ -23,12 +23,12 @@ namespace slidestream {
 /// numbers of YCbCr that are read as RGB, or are grey where the larger one has colours, or the reverse. A level that is
 /// darker, paler or tinted is like it.
 ///
-/// All tiles of the smaller level are looked at, or, where its size is that of a level to the pixel (a half, a quarter,
-/// ...) or more than 2^23 pixels, eight at most; and six places of the larger one, mostly a tile each, twice unless
-/// both are grey. The corners take four tiles of the smaller level and eight places of the larger one more. Levels of
-/// less than 2^10 pixels, or of a millionth of the larger one's, on which no label can be read, are like it; levels
-/// with tiles of more than 2^24 pixels aren't. Pictures of at most 2^26 pixels are held at a time. In the calling
-/// thread.
+/// The comparison reads all tiles of the smaller level. It reads at most eight if the level has more than 2^23 pixels,
+/// or a half, a quarter and so on of the larger one's size, to the pixel. Of the larger level it reads six places,
+/// mostly a tile each, twice unless both are grey. The corners take four tiles of the smaller level and eight places of
+/// the larger one more. Levels of less than 2^10 pixels, or of a millionth of the larger one's, show no readable label
+/// and are like it. Levels with tiles of more than 2^24 pixels aren't. Pictures of at most 2^26 pixels are held at a
+/// time. In the calling thread.
 /// \param budget  asked before each tile and place. \throws SlideError when the system fails, or the budget is spent
 bool is_like_level(const Slide& slide, std::size_t larger, std::size_t level, const OpenBudget& budget);
 

@@ -19,8 +19,8 @@ void copy_pixels(std::uint8_t* window, const Size& size, WindowLayout layout, st
 void fill_beyond(std::uint8_t* window, const Size& size, WindowLayout layout, std::int64_t width, std::int64_t height,
                  std::uint8_t fill);
 
-/// Makes a window of a level's pixels, each of its own the mean of an area of `factor` / 65,536 of them.
-/// \param inside  the window as far as it lies inside the image of these areas, of which it is a part
+/// Makes a window from a level's pixels. Each of its pixels is the mean of an area of `factor` / 65,536 of the level's.
+/// \param inside  the part of the window that is inside the image of these areas, in that image
 /// \param source  the level's pixels from `AreaResampler::source_of` it on, in rows that are `pitch` bytes apart
 void resample_window(std::uint8_t* window, const Size& size, WindowLayout layout, const Rect& inside, const Size& level,
                      std::int64_t factor, const std::uint8_t* source, std::int64_t pitch);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "image/label_names.hpp"
 #include "operators/common/image_operator.hpp"
 
 namespace slidestream::operators {
@@ -34,8 +35,8 @@ class NetworkOperator : public Operator {
     const NetworkOutput output = network_->output();
     const bool classes = output.kind == NetworkOutput::Kind::classes;
     const bool labels = classes || output.kind == NetworkOutput::Kind::labels;
-    return {{classes  ? "classes"
-             : labels ? "labels"
+    return {{classes  ? channel_of_classes
+             : labels ? channel_of_labels
                       : "image",
              Product::Kind::image, StitchBand::format(output), labels, labels ? output.ignore : 0}};
   }

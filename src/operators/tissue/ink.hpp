@@ -42,11 +42,10 @@ std::int64_t mark_ink(Mask& out, const ConstHostView& rgb, InkColours* colours =
 /// whatever their mean looks like. \param out  without marks \return the ink's colours
 InkColours mark_ink_and_edges(Mask& out, const ConstHostView& rgb);
 
-/// Marks tissue that is seen through strokes of some colours: pixels of which the square of 17 x 17 around them, as far
-/// as it lies in the image, looks so, and pixels within 8 of those. On a slide with green or blue ink 5 of 8 pixels of
-/// the square have green above red (S >= 40), or half of them have at most a third as much red as blue, which is most
-/// (S >= 150). On one with red ink red is most in half of them, and blue at most half of it (S >= 190). Single nuclei
-/// look so, too.
+/// Marks tissue that is seen through strokes of some colours: pixels whose square of 17 x 17, cut by the image, looks
+/// so, and pixels within 8 of them. On a slide with green or blue ink 5 of 8 pixels of the square have green above red
+/// (S >= 40), or half of them have at most a third as much red as blue, which is most (S >= 150). On one with red ink
+/// red is most in half of them, and blue at most half of it (S >= 190). Single nuclei look so, too.
 void mark_seen_through(Mask& out, const ConstHostView& rgb, const InkColours& colours);
 
 }  // namespace slidestream::operators

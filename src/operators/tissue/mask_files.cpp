@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "codec/tile_encoder.hpp"
+#include "image/label_names.hpp"
 #include "image/views.hpp"
 #include "operators/tissue/outlines.hpp"
 #include "sink/image_sink.hpp"
@@ -47,7 +48,7 @@ void write_mask(const Mask& mask, const std::filesystem::path& file, const std::
   description.format = luminance_format;
   if (mpp) description.mpp = *mpp * mask.scale.x;
   if (mpp_y) description.mpp_y = *mpp_y * mask.scale.y;
-  description.channel_names = {"tissue"};
+  description.channel_names = {channel_of_mask};
   description.labels = true;
   description.settings = settings;
   description.figures = figures;

@@ -8,6 +8,7 @@
 
 #include "config/positive_number.hpp"
 #include "config/quoted_text.hpp"
+#include "image/label_names.hpp"
 #include "slide/channels.hpp"
 #include "slide/number_text.hpp"
 #include "slide/tiff/aperio.hpp"
@@ -22,10 +23,6 @@ constexpr std::size_t most_named_directories = std::size_t{1} << 17;
 
 /// Planes in other files, of all images.
 constexpr std::size_t most_elsewhere = 4096;
-
-/// The annotation that images of this program have, and what it calls the one channel of those that hold labels.
-constexpr std::string_view own_annotation = "slidestream";
-constexpr std::array<std::string_view, 3> channels_of_labels = {"classes", "labels", "tissue"};
 
 /// A name without its prefix.
 std::string_view local(const char* name) {
@@ -270,9 +267,7 @@ class OmeReader {
     if (result_.images.empty()) return false;
     const OmeImage& image = result_.images[result_.slide];
     if (image.channels.size() != 1) return false;
-    if (std::ranges::find(channels_of_labels, std::string_view(image.channels[0])) == channels_of_labels.end()) {
-      return false;
-    }
+    if (std::ranges::find(label_channels, std::string_view(image.channels[0])) == label_channels.end()) return false;
     bool is_own = false;
     for_each_element(root_, [&is_own](const pugi::xml_node& node) {
       is_own = is_own || (is_named(node, "MapAnnotation") && attribute_of(node, "Namespace") == own_annotation);

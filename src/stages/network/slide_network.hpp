@@ -105,10 +105,11 @@ class SlideNetwork {
   bool left() const noexcept { return left_; }
   /// Why the slide failed here, if it did; after nobody works on it any more.
   std::optional<SlideFailure> failure() const;
-  /// What is known of what it gave, for the slide's line; asked as `failure`. Of an image "clamped", the share of
-  /// values outside of their range; of classes "class_0" and on, the shares of the pixels that have a class, none where
-  /// no pixel has one, and with a sigmoid "saturated", the share of pixels of which it makes several classes equal; of
-  /// vectors "tiles", how many there are.
+  /// Figures of the output for the slide's line; asked as `failure`:
+  /// - an image: "clamped", the share of values outside of their range;
+  /// - classes: "class_0" and on, the shares of the pixels with a class, none if no pixel has one. With a sigmoid also
+  ///   "saturated", the share of pixels whose classes it makes equal;
+  /// - vectors: "tiles", their number.
   std::vector<NamedValue> figures() const;
   /// Tiles that are absent because they failed, and why; asked as `failure`.
   const std::map<std::int64_t, std::string>& absent() const noexcept { return absent_; }
