@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 #include <random>
@@ -146,6 +147,57 @@ TEST_CASE("What has a pen's colour and is small or uneven is no ink") {
   CHECK(marked(square(17, 0)) == 0.0);
   CHECK(marked(square(40, 0)) > 0.2);
   CHECK(marked(square(40, 30)) == 0.0);
+}
+
+TEST_CASE("Strokes of 32 and 40 micrometres on glass are ink, whose colour is told") {
+  for (const std::int64_t wide : {4, 5}) {
+    for (const Rgb& ink : {Rgb{20, 120, 60}, Rgb{25, 50, 150}, Rgb{190, 25, 40}, Rgb{45, 42, 48}}) {
+      // Along (4, 3), so that 5 is the length of (3, -4). Of each pixel 4 x 4 points are inked or glass.
+      const PixelImage image = slide_with({300, 240}, [&](std::int64_t x, std::int64_t y, Rgb& colour) {
+        if (in_disc(x, y, 220, 60, 30)) colour = strong_stain;
+        if (x < 20 || x >= 240) return;
+        int inked = 0;
+        for (int j = 1; j < 8; j += 2) {
+          for (int i = 1; i < 8; i += 2) inked += std::abs(3 * (8 * x + i) - 4 * (8 * y + j) + 1440) < 20 * wide;
+        }
+        for (std::size_t c = 0; c < 3; ++c) colour[c] += (ink[c] - colour[c]) * inked / 16;
+      });
+      CAPTURE(wide);
+      CAPTURE(ink[1]);
+      Mask marked = empty_mask(image.image, {}, {});
+      InkColours colours;
+      mark_ink(marked, image.view(), &colours);
+      CHECK(colours.green_to_blue == (ink[0] < 30));
+      CHECK(colours.red == (ink[0] > 100));
+      const double disc = 3.14159 * 30 * 30 / (300 * 240);
+      TissueRule rule;
+      CHECK(tissue_share(found_in(image, 0.25, 32.0, rule)) == doctest::Approx(disc).epsilon(0.02));
+      rule.drops_ink = false;
+      CHECK(tissue_share(found_in(image, 0.25, 32.0, rule)) > 1.1 * disc);
+    }
+  }
+}
+
+TEST_CASE("A strand in a pen's colour is no ink if it is short, uneven, pale, or no glass is on one side") {
+  const auto is_marked = [](std::int64_t length, const Rgb& ink, int uneven, bool has_tissue) {
+    const PixelImage image = slide_with({80, 80}, [&](std::int64_t x, std::int64_t y, Rgb& colour) {
+      if (has_tissue && y >= 33 && y < 60) colour = strong_stain;
+      if (x < 20 || x >= 20 + length || y < 30 || y >= 33) return;
+      colour = ink;
+      colour[1] += uneven * static_cast<int>(x % 2);
+    });
+    Mask ink_mask = empty_mask(image.image, {}, {});
+    mark_ink(ink_mask, image.view());
+    return tissue_share(ink_mask) > 0.0;
+  };
+  constexpr Rgb blue = {25, 50, 150};
+  // Without its ends, 3 x 22 pixels are left of 3 x 24.
+  CHECK(is_marked(24, blue, 0, false));
+  CHECK(!is_marked(23, blue, 0, false));
+  CHECK(is_marked(40, blue, 0, false));
+  CHECK(!is_marked(40, blue, 30, false));
+  CHECK(!is_marked(40, {60, 100, 170}, 0, false));  // S = 165
+  CHECK(!is_marked(40, blue, 0, true));
 }
 
 TEST_CASE("Strokes of ink are widened, and what lies between them filled, however near they are (long)") {

@@ -14,6 +14,9 @@ namespace {
 
 constexpr int most_uneven = 24;
 constexpr std::int64_t least_ink = 256;
+constexpr std::int64_t least_thin_ink = 64;
+constexpr int least_glass = 170;
+constexpr int most_glass_chroma = 40;
 constexpr std::int64_t ink_reach = 4;
 constexpr std::int64_t edge_reach = 2;
 constexpr std::int64_t seen_through_reach = 8;
@@ -24,9 +27,17 @@ constexpr int least_red_saturation = 190;
 constexpr int ball_pen_hue = 16;
 constexpr int least_ball_pen = 110;
 constexpr int least_ball_pen_saturation = 150;
+// Strands of hematoxylin of density 2.5 whose red is below green stay tissue.
+constexpr int least_thin_blue_saturation = 170;
 
 /// Colours of pens; 0 is none.
-enum InkColour : std::uint8_t { no_ink, green_ink, blue_ink, red_ink, black_ink, ink_colours, found_ink };
+enum InkColour : std::uint8_t { no_ink, green_ink, blue_ink, red_ink, black_ink, ink_colours };
+
+/// What a pixel with the colour of a pen is besides, added to the colour.
+constexpr std::uint8_t even_mark = 8;
+constexpr std::uint8_t thin_mark = 16;
+constexpr std::uint8_t found_mark = 32;
+constexpr std::uint8_t colour_bits = 7;
 
 struct Colour {
   int red = 0;
@@ -129,6 +140,50 @@ bool is_even(const ConstHostView& rgb, std::int64_t x, std::int64_t y) noexcept 
   return true;
 }
 
+/// Two steps to opposite sides: `steps` reach across a thin stroke, and one step is along another.
+struct Direction {
+  std::int64_t x = 0;
+  std::int64_t y = 0;
+  std::int64_t steps = 0;
+};
+// Each is followed by the one at right angles to it.
+constexpr std::array<Direction, 4> directions = {{{1, 0, 5}, {0, 1, 5}, {1, 1, 4}, {1, -1, 4}}};
+
+/// Whether glass is near on both sides of a pixel, and its neighbours along the stroke are like it.
+bool is_on_thin_stroke(const ConstHostView& rgb, std::int64_t x, std::int64_t y) noexcept {
+  // Null outside the image.
+  const auto pixel_at = [&](std::int64_t i, std::int64_t j) noexcept -> const std::uint8_t* {
+    if (i < 0 || j < 0 || i >= rgb.image.width || j >= rgb.image.height) return nullptr;
+    return rgb.row<const std::uint8_t>(j) + 3 * i;
+  };
+  const auto has_glass = [&](const Direction& to, std::int64_t sign) noexcept {
+    for (std::int64_t step = sign; step != sign * (to.steps + 1); step += sign) {
+      const std::uint8_t* const pixel = pixel_at(x + step * to.x, y + step * to.y);
+      if (pixel == nullptr) return false;
+      const auto [least, most] = std::minmax({pixel[0], pixel[1], pixel[2]});
+      if (least >= least_glass && most - least <= most_glass_chroma) return true;
+    }
+    return false;
+  };
+  const std::uint8_t* const here = pixel_at(x, y);
+  const auto is_alike = [&](const std::uint8_t* other) noexcept {
+    if (other == nullptr) return false;
+    for (std::size_t c = 0; c < 3; ++c) {
+      if (std::abs(int{here[c]} - int{other[c]}) > most_uneven) return false;
+    }
+    return true;
+  };
+  for (std::size_t i = 0; i < directions.size(); ++i) {
+    const Direction& across = directions[i];
+    const Direction& along = directions[i ^ 1];
+    if (is_alike(pixel_at(x + along.x, y + along.y)) && is_alike(pixel_at(x - along.x, y - along.y)) &&
+        has_glass(across, 1) && has_glass(across, -1)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// Sets pixels to `value` that lie within `reach` columns of one that has it.
 void spread_in_row(std::span<std::uint8_t> row, std::uint8_t value, std::int64_t reach) noexcept {
   const auto width = std::ssize(row);
@@ -173,6 +228,27 @@ void spread(Mask& mask, std::uint8_t value, std::int64_t reach) {
   for (std::uint8_t& pixel : mask.pixels) pixel = (pixel & 2) != 0 ? value : pixel;
 }
 
+/// Gives pixels that may be ink their colour and marks. \return how many are even, and how many on a thin stroke
+std::array<std::int64_t, 2> mark_candidates(std::vector<std::uint8_t>& colours, const ConstHostView& rgb) {
+  std::array<std::int64_t, 2> counts{};
+  std::size_t i = 0;
+  for (std::int64_t y = 0; y < rgb.image.height; ++y) {
+    const auto* pixel = rgb.row<const std::uint8_t>(y);
+    for (std::int64_t x = 0; x < rgb.image.width; ++x, ++i, pixel += 3) {
+      const Colour c = colour_of(pixel);
+      const InkColour colour = ink_colour(c);
+      if (colour == no_ink) continue;
+      const bool even = is_even(rgb, x, y);
+      const bool may_be_thin = colour != blue_ink || c.saturation >= least_thin_blue_saturation;
+      const bool thin = may_be_thin && is_on_thin_stroke(rgb, x, y);
+      counts[0] += even ? 1 : 0;
+      counts[1] += thin ? 1 : 0;
+      colours[i] = static_cast<std::uint8_t>(colour | (even ? even_mark : 0) | (thin ? thin_mark : 0));
+    }
+  }
+  return counts;
+}
+
 }  // namespace
 
 void mark_dark(Mask& out, const ConstHostView& rgb) {
@@ -192,35 +268,36 @@ void mark_dark(Mask& out, const ConstHostView& rgb) {
 
 std::int64_t mark_ink(Mask& out, const ConstHostView& rgb, InkColours* colours_found) {
   const Size size = rgb.image;
-  std::array<std::int64_t, ink_colours> counts{};
-  // Colours of even pixels, which wait there for their turn.
+  // Colours and marks of pixels that may be ink, which wait there for their turn.
   std::vector<std::uint8_t> colours(out.pixels.size());
-  for (std::int64_t y = 0; y < size.height; ++y) {
-    const auto* pixel = rgb.row<const std::uint8_t>(y);
-    for (std::int64_t x = 0; x < size.width; ++x, pixel += 3) {
-      const InkColour colour = ink_colour(colour_of(pixel));
-      if (colour == no_ink || !is_even(rgb, x, y)) continue;
-      colours[static_cast<std::size_t>(y * size.width + x)] = colour;
-      ++counts[colour];
-    }
-  }
-  if (std::ranges::none_of(counts, [](std::int64_t count) { return count >= least_ink; })) return 0;
+  const std::array<std::int64_t, 2> counts = mark_candidates(colours, rgb);
+  if (counts[0] < least_ink && counts[1] < least_thin_ink) return 0;
   Mask ink = empty_mask(size, out.scale, out.level0);
-  for (std::uint8_t colour = green_ink; colour < ink_colours; ++colour) {
-    if (counts[colour] < least_ink) continue;
-    for (std::size_t i = 0; i < colours.size(); ++i) ink.pixels[i] = colours[i] == colour ? 1 : 0;
-    flip_components(ink, 1, Connectivity::eight, [](const Component& part) { return part.pixels < least_ink; });
-    for (std::size_t i = 0; i < colours.size(); ++i) {
-      if (ink.pixels[i] == 0) continue;
-      colours[i] = found_ink;
-      if (colours_found == nullptr) continue;
-      colours_found->green_to_blue |= colour == green_ink || colour == blue_ink;
-      colours_found->red |= colour == red_ink;
+  const auto find = [&](std::uint8_t mark, std::int64_t least) {
+    for (std::uint8_t colour = green_ink; colour < ink_colours; ++colour) {
+      const auto is_so = [&](std::uint8_t pixel) { return (pixel & mark) != 0 && (pixel & colour_bits) == colour; };
+      if (std::ranges::count_if(colours, is_so) < least) continue;
+      for (std::size_t i = 0; i < colours.size(); ++i) ink.pixels[i] = is_so(colours[i]) ? 1 : 0;
+      flip_components(ink, 1, Connectivity::eight, [&](const Component& part) { return part.pixels < least; });
+      for (std::size_t i = 0; i < colours.size(); ++i) {
+        if (ink.pixels[i] == 0) continue;
+        colours[i] |= found_mark;
+        if (colours_found == nullptr) continue;
+        colours_found->green_to_blue |= colour == green_ink || colour == blue_ink;
+        colours_found->red |= colour == red_ink;
+      }
     }
+    for (std::size_t i = 0; i < colours.size(); ++i) ink.pixels[i] = (colours[i] & found_mark) != 0 ? 1 : 0;
+  };
+  find(even_mark, least_ink);
+  // The edge of what is found is no thin stroke.
+  spread(ink, 1, 1);
+  for (std::size_t i = 0; i < colours.size(); ++i) {
+    if (ink.pixels[i] != 0) colours[i] = static_cast<std::uint8_t>(colours[i] & ~thin_mark);
   }
-  for (std::size_t i = 0; i < colours.size(); ++i) ink.pixels[i] = colours[i] == found_ink ? 1 : 0;
+  find(thin_mark, least_thin_ink);
   std::int64_t found = 0;
-  for (std::size_t i = 0; i < colours.size(); ++i) found += colours[i] == found_ink && out.pixels[i] == 0 ? 1 : 0;
+  for (std::size_t i = 0; i < colours.size(); ++i) found += ink.pixels[i] != 0 && out.pixels[i] == 0 ? 1 : 0;
   std::vector<std::uint8_t>().swap(colours);
   spread(ink, 1, ink_reach);
   for (std::int64_t y = 0; y < size.height; ++y) {

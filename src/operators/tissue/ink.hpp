@@ -32,10 +32,13 @@ void mark_dark(Mask& out, const ConstHostView& rgb);
 /// with S below 190, unless it is very dense. The same four colours are told apart by the pen filters of IBM's
 /// deep-histopath (2018), with bounds per channel, which take blood and dense hematoxylin too. Ink is even besides,
 /// while tissue has grains: of a pixel and its eight neighbours no channel differs by more than 24. Regions of even
-/// pixels of one colour that have at least 256 pixels are ink. So is what lies between two of them that are at most
-/// 8 pixels apart, and within 4 pixels of ink what has its hue, however mixed with glass.
-/// \param colours  unless null, colours of the even regions are added
-/// \return pixels of the even regions alone, which leave out the edges of strokes, without those marked before
+/// pixels of one colour that have at least 256 pixels are ink. So are regions of at least 64 pixels of a thin stroke on
+/// glass: glass (all samples at least 170, chroma at most 40) is within 5 pixels on two opposite sides, within 4 on
+/// diagonals. The two neighbours at right angles to that differ by at most 24 per channel. Blue has S >= 170 there. So
+/// is what lies between two of them that are at most 8 pixels apart, and within 4 pixels of ink what has its hue,
+/// however mixed with glass.
+/// \param colours  unless null, colours of these regions are added
+/// \return pixels of these regions alone, which leave out the edges of strokes, without those marked before
 std::int64_t mark_ink(Mask& out, const ConstHostView& rgb, InkColours* colours = nullptr);
 
 /// Marks ink, and pixels within 2 of it: those that an edge of a stroke crosses hold finer pixels that are ink,
