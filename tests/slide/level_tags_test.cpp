@@ -148,6 +148,33 @@ TEST_CASE("a tag that stands twice, or that has several values where one is mean
         d.tags.push_back(d.tags.back());
       },
       "TileByteCounts stands twice");
+  check(
+      [](Dir d) {
+        d.set_short(254, 0);
+        d.tags.push_back({254, short_, {4}, {}});
+      },
+      "NewSubfileType stands twice");
+  check(
+      [](Dir d) {
+        d.set_bytes(34675, Bytes(128));
+        d.tags.push_back({34675, undefined, {}, Bytes(132)});
+      },
+      "ICCProfile stands twice");
+  for (const auto& [tag, name] : {std::pair(529, "YCbCrCoefficients"), std::pair(532, "ReferenceBlackWhite")}) {
+    const auto number = static_cast<std::uint16_t>(tag);
+    check(
+        [number](Dir d) {
+          d.set(number, rational, {0, 1, 0});
+          d.tags.push_back({number, rational, {1, 0, 0}, {}});
+        },
+        std::string(name) + " stands twice");
+  }
+  check(
+      [](Dir d) {
+        d.set(330, long_, {0});
+        d.tags.push_back({330, long_, {8}, {}});
+      },
+      "SubIFDs stands twice");
   check(twice(65000, short_, {1}), "");
   check([](Dir d) { d.set(256, long_, {40, 40}); }, "ImageWidth has 2 values, expected 1");
   check([](Dir d) { d.set(262, short_, {2, 1}); }, "PhotometricInterpretation has 2 values, expected 1");

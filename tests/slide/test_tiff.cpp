@@ -18,9 +18,12 @@ unsigned size_of(std::uint16_t type) {
     case short_:
       return 2;
     case long_:
+    case slong:
     case float_:
       return 4;
     case rational:
+    case srational:
+    case double_:
     case long8:
       return 8;
     default:
@@ -147,9 +150,9 @@ class Writer {
   void write_values(const TestTag& tag) {
     out_.insert(out_.end(), tag.raw.begin(), tag.raw.end());
     for (const std::uint64_t value : tag.numbers) {
-      if (tag.type == rational) {
+      if (tag.type == rational || tag.type == srational) {
         number(value, 4);
-        number(1, 4);
+        number(tag.denominator, 4);
       } else {
         number(value, size_of(tag.type));
       }

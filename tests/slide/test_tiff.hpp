@@ -14,7 +14,18 @@ namespace slidestream::test {
 
 using Bytes = std::vector<std::byte>;
 
-enum TagType : std::uint16_t { ascii = 2, short_ = 3, long_ = 4, rational = 5, undefined = 7, float_ = 11, long8 = 16 };
+enum TagType : std::uint16_t {
+  ascii = 2,
+  short_ = 3,
+  long_ = 4,
+  rational = 5,
+  undefined = 7,
+  slong = 9,
+  srational = 10,
+  float_ = 11,
+  double_ = 12,
+  long8 = 16
+};
 
 /// One tag: numbers of its type, or raw bytes for ASCII and UNDEFINED.
 struct TestTag {
@@ -22,6 +33,7 @@ struct TestTag {
   std::uint16_t type = short_;
   std::vector<std::uint64_t> numbers;
   Bytes raw;
+  std::uint64_t denominator = 1;  ///< of fractions
 };
 
 struct TestDirectory {

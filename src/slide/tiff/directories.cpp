@@ -67,7 +67,7 @@ class DirectoryReader {
   bool has_colours_in_planes() const noexcept { return are_colours_; }
 
  private:
-  /// Faults don't matter here: only levels are held to what is supported.
+  /// Faults don't matter here: only levels are held to what is supported. What an image is must be clear, though.
   Candidate examine(RawDirectory directory, bool is_first) {
     Candidate result;
     result.tiled = directory.has_tiles();
@@ -79,6 +79,7 @@ class DirectoryReader {
     };
     result.width = side(TIFFTAG_IMAGEWIDTH, "ImageWidth");
     result.height = side(TIFFTAG_IMAGELENGTH, "ImageLength");
+    if (directory.has_twice(TIFFTAG_SUBFILETYPE)) throw_slide_error(file_.path(), "NewSubfileType stands twice");
     result.type = raw_.number(directory, TIFFTAG_SUBFILETYPE).value_or(0);
     std::string text = raw_.text(directory, TIFFTAG_IMAGEDESCRIPTION, most_of_associated);
     result.is_aperios = text.starts_with("Aperio");
@@ -292,6 +293,7 @@ class DirectoryReader {
     std::vector<Candidate> result;
     const RawEntry* entry = parent.find(TIFFTAG_SUBIFD);
     if (entry == nullptr) return result;
+    if (parent.has_twice(TIFFTAG_SUBIFD)) throw_slide_error(file_.path(), "SubIFDs stands twice");
     if (entry->count > most_sub_directories) {
       throw_slide_error(file_.path(), "SubIFDs has " + std::to_string(entry->count) + " values, supported are up to " +
                                           std::to_string(most_sub_directories));

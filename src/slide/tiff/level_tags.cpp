@@ -366,6 +366,14 @@ void warn_of_colours(const Tags& tags, const Level& level, std::vector<std::stri
   }
 }
 
+/// Of tags that aren't read by `Tags::number` and the like, which see to it themselves.
+void refuse_second_values(const Tags& tags) {
+  tags.refuse_twice(TIFFTAG_SUBIFD, "SubIFDs");
+  tags.refuse_twice(TIFFTAG_ICCPROFILE, "ICCProfile");
+  tags.refuse_twice(TIFFTAG_YCBCRCOEFFICIENTS, "YCbCrCoefficients");
+  tags.refuse_twice(TIFFTAG_REFERENCEBLACKWHITE, "ReferenceBlackWhite");
+}
+
 /// TIFF's tiles have sides of multiples of 16. Other sides are read, but they may be wrong.
 void warn_of_sides(const Level& level, std::vector<std::string>& warnings) {
   constexpr std::int64_t step = 16;
@@ -393,6 +401,7 @@ LevelPlanes read_level(const RawTiff& raw, OpenBudget& budget, const RawDirector
                        const OpenOptions& options, bool is_aperios, Level& level, LevelCoding& coding,
                        std::vector<std::string>& warnings) {
   const Tags tags(raw, directory, file);
+  refuse_second_values(tags);
   const std::uint64_t compression = tags.number_or(COMPRESSION_NONE, TIFFTAG_COMPRESSION, "Compression");
   level.codec = codec_of(tags, compression);
   const std::uint64_t photometric = tags.number(TIFFTAG_PHOTOMETRIC, "PhotometricInterpretation");

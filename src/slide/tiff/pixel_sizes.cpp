@@ -48,15 +48,35 @@ std::optional<double> unit_of_tag(std::uint64_t unit) {
 
 bool is_scanned(const std::optional<double>& size) { return size && *size <= most_scanned_pixel_size; }
 
-/// Micrometres along both sides, by the resolution tags in a unit.
-SaidPixelSize sizes_in(const RawTiff& raw, const RawDirectory& directory, const std::optional<double>& unit) {
-  const auto along = [&](std::uint16_t tag) -> std::optional<double> {
-    const std::optional<float> resolution = raw.real(directory, tag);
-    if (!unit || !resolution) return std::nullopt;
-    const double size = *unit / static_cast<double>(*resolution);
-    return size > 0.0 && std::isfinite(size) ? std::optional(size) : std::nullopt;
+/// Pixels per unit along both sides; a side without a tag has none.
+struct Resolution {
+  std::optional<double> x;
+  std::optional<double> y;
+};
+
+/// Neither side counts where one tag doesn't say one number above 0, which adds a warning.
+Resolution read_resolution(const RawTiff& raw, const RawDirectory& directory, std::vector<std::string>& warnings) {
+  bool counts = true;
+  const auto along = [&](std::uint16_t tag, const char* name) -> std::optional<double> {
+    if (directory.find(tag) == nullptr) return std::nullopt;
+    std::string fault = "is no positive number";
+    const std::optional<float> value = raw.only_real(directory, tag, fault);
+    if (value && *value > 0.0F && std::isfinite(*value)) return static_cast<double>(*value);
+    warnings.push_back(std::string(name) + " " + fault + ": the resolution is passed over");
+    counts = false;
+    return std::nullopt;
   };
-  return {along(TIFFTAG_XRESOLUTION), along(TIFFTAG_YRESOLUTION)};
+  const std::optional<double> x = along(TIFFTAG_XRESOLUTION, "XResolution");
+  const std::optional<double> y = along(TIFFTAG_YRESOLUTION, "YResolution");
+  return counts ? Resolution{x, y} : Resolution{};
+}
+
+/// Micrometres along both sides, by the resolution in a unit.
+SaidPixelSize sizes_in(const Resolution& resolution, const std::optional<double>& unit) {
+  const auto along = [&](const std::optional<double>& pixels) -> std::optional<double> {
+    return unit && pixels ? std::optional(*unit / *pixels) : std::nullopt;
+  };
+  return {along(resolution.x), along(resolution.y)};
 }
 
 /// ImageJ's unit goes before ResolutionUnit, as in ImageJ itself, unless only ResolutionUnit gives a slide's pixels.
@@ -95,8 +115,12 @@ SaidPixelSize size_by_resolution(const RawTiff& raw, const RawDirectory& directo
     said_unit = *value;
   }
   const bool has_unit = directory.find(TIFFTAG_RESOLUTIONUNIT) != nullptr;
-  const SaidPixelSize said = settled(sizes_in(raw, directory, unit_of_imagej(description)),
-                                     sizes_in(raw, directory, unit_of_tag(said_unit)), has_unit, warnings);
+  const std::optional<double> imagejs = unit_of_imagej(description);
+  const std::optional<double> tags = unit_of_tag(said_unit);
+  // Without a unit of length they say nothing of sizes.
+  if (!imagejs && !tags) return {};
+  const Resolution resolution = read_resolution(raw, directory, warnings);
+  const SaidPixelSize said = settled(sizes_in(resolution, imagejs), sizes_in(resolution, tags), has_unit, warnings);
   if (are_far_apart(said) && (is_scanned(said.x) || is_scanned(said.y))) return said;
   const auto checked = [&](const std::optional<double>& size, const char* name) -> std::optional<double> {
     if (!is_scanned(size)) return std::nullopt;

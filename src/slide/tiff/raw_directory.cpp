@@ -48,6 +48,26 @@ bool is_unsigned(std::uint16_t type) {
   return type == 1 || type == 3 || type == 4 || type == 13 || type == 16 || type == 18;
 }
 
+bool is_signed(std::uint16_t type) { return type == 6 || type == 8 || type == 9 || type == 17; }
+
+/// The integer with a sign that these lowest bytes of `bits` are.
+std::int64_t with_sign(std::uint64_t bits, unsigned bytes) {
+  const unsigned above = 64 - 8 * bytes;
+  return static_cast<std::int64_t>(bits << above) >> above;
+}
+
+/// Why a tag isn't there exactly once with a single value; empty: it is, or it has no value at all.
+std::string fault_of_count(const RawDirectory& directory, std::uint16_t tag) {
+  const RawEntry* entry = directory.find(tag);
+  if (entry == nullptr) return "is missing";
+  if (directory.has_twice(tag)) return "stands twice";
+  if (entry->count > 1) return "has " + std::to_string(entry->count) + " values, expected 1";
+  return {};
+}
+
+/// What a tag has whose value is of another type or outside the file.
+constexpr const char* no_value = "has no value that can be read";
+
 }  // namespace
 
 const RawEntry* RawDirectory::find(std::uint16_t tag) const noexcept {
@@ -181,19 +201,10 @@ std::optional<std::uint64_t> RawTiff::number(const RawDirectory& directory, std:
 
 std::optional<std::uint64_t> RawTiff::only_number(const RawDirectory& directory, std::uint16_t tag,
                                                   std::string& fault) const {
-  const RawEntry* entry = directory.find(tag);
-  if (entry == nullptr) {
-    fault = "is missing";
-  } else if (directory.has_twice(tag)) {
-    fault = "stands twice";
-  } else if (entry->count > 1) {
-    fault = "has " + std::to_string(entry->count) + " values, expected 1";
-  } else if (const auto value = number(directory, tag)) {
-    return value;
-  } else {
-    fault = "has no value that can be read";
-  }
-  return std::nullopt;
+  std::string of_count = fault_of_count(directory, tag);
+  const std::optional<std::uint64_t> value = of_count.empty() ? number(directory, tag) : std::nullopt;
+  if (!value) fault = of_count.empty() ? no_value : std::move(of_count);
+  return value;
 }
 
 std::vector<std::uint64_t> RawTiff::values(const RawEntry& entry, const std::string& name) const {
@@ -254,6 +265,11 @@ std::optional<float> RawTiff::real(const RawDirectory& directory, std::uint16_t 
       const std::uint64_t below = number_at(entry->value_at + 4, 4);
       return below == 0 ? 0.0F : static_cast<float>(above / static_cast<double>(below));
     }
+    case TIFF_SRATIONAL: {
+      const auto above = static_cast<double>(with_sign(number_at(entry->value_at, 4), 4));
+      const std::int64_t below = with_sign(number_at(entry->value_at + 4, 4), 4);
+      return below == 0 ? 0.0F : static_cast<float>(above / static_cast<double>(below));
+    }
     case TIFF_FLOAT:
       return std::bit_cast<float>(static_cast<std::uint32_t>(number_at(entry->value_at, 4)));
     case TIFF_DOUBLE: {
@@ -262,9 +278,17 @@ std::optional<float> RawTiff::real(const RawDirectory& directory, std::uint16_t 
       return static_cast<float>(value);
     }
     default:
+      if (is_signed(entry->type)) return static_cast<float>(with_sign(number_at(entry->value_at, size), size));
       if (!is_unsigned(entry->type)) return std::nullopt;
       return static_cast<float>(number_at(entry->value_at, size));
   }
+}
+
+std::optional<float> RawTiff::only_real(const RawDirectory& directory, std::uint16_t tag, std::string& fault) const {
+  std::string of_count = fault_of_count(directory, tag);
+  const std::optional<float> value = of_count.empty() ? real(directory, tag) : std::nullopt;
+  if (!value) fault = of_count.empty() ? no_value : std::move(of_count);
+  return value;
 }
 
 }  // namespace slidestream

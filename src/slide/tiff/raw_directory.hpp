@@ -74,8 +74,10 @@ class RawTiff {
   /// The same as text, up to its first NUL; UTF-16 becomes UTF-8. Empty when the tag is missing or has none.
   std::string text(const RawDirectory& directory, std::uint16_t tag, std::uint64_t most) const;
 
-  /// The first value of a number of any type but integers with a sign, as libtiff gives it: in single precision.
+  /// The first value of a number of any type, as libtiff gives it: in single precision. A fraction by 0 is 0.
   std::optional<float> real(const RawDirectory& directory, std::uint16_t tag) const;
+  /// The same for a tag that has one value by its meaning, as `only_number`.
+  std::optional<float> only_real(const RawDirectory& directory, std::uint16_t tag, std::string& fault) const;
 
  private:
   std::uint64_t assemble(const std::byte* from, unsigned bytes) const noexcept;
