@@ -229,13 +229,13 @@ std::string patient_properties(const SlideInfo& info) {
   return found;
 }
 
-/// One of several channels is as good as another for saying what they are.
-std::shared_ptr<const Slide> open_to_show(const std::string& path) {
+/// One of several channels is as good as another for saying what they are. \param mpp  which a list gives it, or 0
+std::shared_ptr<const Slide> open_to_show(const std::string& path, double mpp = 0.0) {
   try {
-    return Slide::open(path);
+    return Slide::open(path, {.mpp = mpp});
   } catch (const SlideError&) {
     try {
-      std::shared_ptr<const Slide> slide = Slide::open(path, {.channel = OpenOptions::any_channel});
+      std::shared_ptr<const Slide> slide = Slide::open(path, {.mpp = mpp, .channel = OpenOptions::any_channel});
       if (slide->info().channels.size() > 1) return slide;
     } catch (const SlideError&) {
       // The first cause is the one to tell.
@@ -285,7 +285,8 @@ int show_info(const InfoOptions& options) {
         if (!check_slide(path)) some_failed = true;
         continue;
       }
-      const auto slide = open_to_show(path);
+      const auto given = inputs.mpp.find(path);
+      const auto slide = open_to_show(path, given == inputs.mpp.end() ? 0.0 : given->second);
       for (const std::string& warning : slide->info().warnings) spdlog::warn("{}: {}", path, warning);
       if (const std::string found = patient_properties(slide->info()); !found.empty()) {
         spdlog::warn("{}: these properties may identify a patient: {}", path, found);

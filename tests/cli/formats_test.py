@@ -1,6 +1,7 @@
 """Runs that write images, in every format: `PIPELINE=path formats_test.py [CLASS ...]`."""
 
 import csv
+import json
 import os
 import pathlib
 import re
@@ -177,6 +178,17 @@ class Formats(Case):
             both = run("info", "--json", self.folder / name, slide)
             self.assertOneLine(both, 1, told)
             self.assertIn('"format": "aperio"', both.stdout)
+
+    def test_info_shows_the_pixel_size_of_a_list(self):
+        slides = self.slide(), self.slide("listed")
+        table = self.folder / "slides.csv"
+        table.write_text(f"path,mpp\n{slides[0]},0.3\n{slides[1]},\n", encoding="utf-8")
+        found = json.loads(self.assertDone(run("info", "--json", table)).stdout)
+        self.assertEqual(found[0]["mpp"], 0.3)
+        self.assertAlmostEqual(found[0]["magnification"], 10 / 0.3)
+        self.assertEqual(found[1]["mpp"], info(slides[1])["mpp"])
+        self.assertNotEqual(found[1]["mpp"], 0.3)
+        self.assertIn("0.3 micrometres", self.assertDone(run("info", table)).stdout)
 
     def test_names_that_look_like_options(self):
         shutil.copyfile(self.slide(), self.folder / "-a.svs")
