@@ -1,8 +1,13 @@
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <map>
 #include <optional>
+#include <set>
 #include <slidestream/error.hpp>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "slide/formats.hpp"
 #include "slide/level_factor.hpp"
@@ -127,6 +132,19 @@ void settle_levels(const Slide& slide, Slide::Impl& impl, const OpenOptions& opt
   }
 }
 
+/// Gives images of one name numbers, so that each can be asked for: "mask", "mask 2".
+void number_names(std::vector<std::string>& names) {
+  std::set<std::string> taken(names.begin(), names.end());
+  std::map<std::string, std::size_t> counts;
+  for (std::string& name : names) {
+    std::size_t& count = counts[name];
+    if (++count == 1) continue;
+    std::string numbered = name + " " + std::to_string(count);
+    while (!taken.insert(numbered).second) numbered = name + " " + std::to_string(++count);
+    name = std::move(numbered);
+  }
+}
+
 /// Has tiles converted to sRGB where the slide has a profile to do it by.
 void convert_colours(const Slide& slide, Slide::Impl& impl, bool for_browsers) {
   SrgbConversion found = find_srgb_conversion(slide);
@@ -167,6 +185,7 @@ std::shared_ptr<const Slide> Slide::open(const std::filesystem::path& path, cons
   Impl& opened = *impl;
   std::shared_ptr<const Slide> slide = make_slide(std::move(impl));
   if (opened.container->guesses_levels()) settle_levels(*slide, opened, options);
+  number_names(opened.info.associated);
   if (options.shrink_on_load) std::ranges::for_each(opened.info.levels, shrink);
   if (options.to_srgb) convert_colours(*slide, opened, options.srgb_for_browsers);
   opened.files.set_retries(options.retries);

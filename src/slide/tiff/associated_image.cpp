@@ -121,13 +121,13 @@ AssociatedImage TiffContainer::read_associated(std::size_t index, const std::str
   if (const std::string fault = correct_colours(file_, tiff); !fault.empty()) fail(fault);
   std::string cause;
   RgbaReader reader(tiff, cause);
-  if (!reader.is_open()) fail(tiff.message().empty() ? cause : tiff.message());
+  if (!reader.is_open()) fail(tiff.has_message() ? tiff.message() : cause);
   if (reader.width() == 0 || reader.height() == 0 || reader.width() > most_associated_pixels / reader.height()) {
     fail("it has " + std::to_string(reader.width()) + " x " + std::to_string(reader.height()) +
          " pixels; expected 1 to 2^26");
   }
   std::vector<std::uint32_t> samples(reader.width() * reader.height());
-  if (!reader.read(samples)) fail(tiff.message().empty() ? "its samples are damaged" : tiff.message());
+  if (!reader.read(samples)) fail(tiff.has_message() ? tiff.message() : "its samples are damaged");
   AssociatedImage image;
   image.size = {static_cast<std::int64_t>(reader.width()), static_cast<std::int64_t>(reader.height())};
   image.pixels.reserve(3 * samples.size());

@@ -157,6 +157,8 @@ std::string TiffFile::message() const {
   return client_->message;
 }
 
+bool TiffFile::has_message() const noexcept { return !client_->message.empty(); }
+
 void TiffFile::clear_message() {
   client_->message.clear();
   client_->failure = nullptr;

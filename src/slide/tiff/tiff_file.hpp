@@ -36,6 +36,7 @@ class TiffFile {
 
   /// libtiff's first error since `clear_message`: one line, without the file's path.
   std::string message() const;
+  bool has_message() const noexcept;
   void clear_message();
 
  private:

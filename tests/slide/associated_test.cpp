@@ -1,0 +1,54 @@
+// Images beside the slide in TIFF files: their names, and what can't be read.
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <memory>
+#include <slidestream/error.hpp>
+#include <slidestream/slide.hpp>
+#include <string>
+#include <vector>
+
+#include "slide/test_images.hpp"
+
+using namespace slidestream;
+using namespace slidestream::test;
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+/// A slide with images behind it.
+struct Fixture {
+  Fixture() {
+    tiff.directories = {tiled_directory(100, 60, 64, 64, 1)};
+    tiff.directories[0].tiles.assign(2, Bytes(64 * 64));
+  }
+  TestDirectory& add(std::uint32_t width, std::uint32_t height, int samples) {
+    tiff.directories.push_back(stripped_directory(width, height, height, samples));
+    tiff.directories.back().tiles = {Bytes(std::size_t{width} * height * static_cast<std::size_t>(samples))};
+    return tiff.directories.back();
+  }
+  std::shared_ptr<const Slide> open() { return Slide::open(folder.write("slide.tif", tiff.bytes())); }
+
+  TemporaryFolder folder;
+  TestTiff tiff;
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Fixture, "images of one name get numbers, and each can be read") {
+  for (std::uint32_t i = 0; i < 3; ++i) add(10 + i, 8, 1).set(254, long_, {4});
+  for (std::uint32_t i = 0; i < 2; ++i) add(20 + i, 8, 1).set_text(270, "label");
+  const auto slide = open();
+  REQUIRE(slide->info().associated == Names{"mask", "mask 2", "mask 3", "label", "label 2"});
+  const std::vector<std::int64_t> widths = {10, 11, 12, 20, 21};
+  for (std::size_t i = 0; i < widths.size(); ++i) CHECK(slide->read_associated(i).size.width == widths[i]);
+}
+
+TEST_CASE_FIXTURE(Fixture, "an image beside the slide that can't be read says why") {
+  // A mask of TIFF's own, of one bit per pixel.
+  TestDirectory& mask = add(16, 8, 1).set(254, long_, {4}).set_short(258, 1).set_short(262, 4);
+  mask.tiles = {Bytes(2 * 8)};
+  CHECK_THROWS_WITH_AS(open()->read_associated(0), doctest::Contains("PhotometricInterpretation"), SlideError);
+}
