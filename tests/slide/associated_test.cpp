@@ -52,3 +52,24 @@ TEST_CASE_FIXTURE(Fixture, "an image beside the slide that can't be read says wh
   mask.tiles = {Bytes(2 * 8)};
   CHECK_THROWS_WITH_AS(open()->read_associated(0), doctest::Contains("PhotometricInterpretation"), SlideError);
 }
+
+TEST_CASE_FIXTURE(Fixture, "alpha of images beside the slide is ignored: colours stay as stored") {
+  const Picture colours = make_picture(16, 8, 4, 3);
+  const Picture grey = make_picture(16, 8, 2, 4);
+  for (const std::uint64_t alpha : {1, 2}) {
+    CAPTURE(alpha);
+    tiff.directories.resize(1);
+    add(16, 8, 4).set_short(338, alpha).tiles = {to_bytes(colours)};
+    add(16, 8, 2).set_short(338, alpha).tiles = {to_bytes(grey)};
+    const auto slide = open();
+    std::vector<std::uint8_t> expected, expected_grey;
+    for (int y = 0; y < 8; ++y) {
+      for (int x = 0; x < 16; ++x) {
+        expected.insert(expected.end(), colours.at(x, y), colours.at(x, y) + 3);
+        expected_grey.insert(expected_grey.end(), 3, *grey.at(x, y));
+      }
+    }
+    CHECK(slide->read_associated(0).pixels == expected);
+    CHECK(slide->read_associated(1).pixels == expected_grey);
+  }
+}

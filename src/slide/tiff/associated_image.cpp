@@ -95,6 +95,17 @@ std::string correct_colours(const File& file, TiffFile& tiff) {
   return {};
 }
 
+/// libtiff multiplies colours by an opacity that isn't associated with them. Here colours stay as stored, so that it is
+/// called associated for this handle.
+void keep_colours(TiffFile& tiff) {
+  std::uint16_t count = 0;
+  std::uint16_t* kinds = nullptr;
+  if (TIFFGetField(tiff.get(), TIFFTAG_EXTRASAMPLES, &count, &kinds) != 1 || count == 0) return;
+  std::vector<std::uint16_t> changed(kinds, kinds + count);
+  std::ranges::replace(changed, EXTRASAMPLE_UNASSALPHA, EXTRASAMPLE_ASSOCALPHA);
+  TIFFSetField(tiff.get(), TIFFTAG_EXTRASAMPLES, count, changed.data());
+}
+
 /// libtiff mirrors an image whose first pixel is at another corner, and doesn't turn one.
 std::string fault_of_orientation(TiffFile& tiff) {
   std::uint16_t orientation = ORIENTATION_TOPLEFT;
@@ -119,6 +130,7 @@ AssociatedImage TiffContainer::read_associated(std::size_t index, const std::str
   }
   if (const std::string fault = fault_of_orientation(tiff); !fault.empty()) fail(fault);
   if (const std::string fault = correct_colours(file_, tiff); !fault.empty()) fail(fault);
+  keep_colours(tiff);
   std::string cause;
   RgbaReader reader(tiff, cause);
   if (!reader.is_open()) fail(tiff.has_message() ? tiff.message() : cause);
@@ -132,10 +144,8 @@ AssociatedImage TiffContainer::read_associated(std::size_t index, const std::str
   image.size = {static_cast<std::int64_t>(reader.width()), static_cast<std::int64_t>(reader.height())};
   image.pixels.reserve(3 * samples.size());
   for (const std::uint32_t sample : samples) {
-    // libtiff multiplies colours by their opacity.
-    const std::uint32_t transparent = 255 - TIFFGetA(sample);
     for (const std::uint32_t colour : {TIFFGetR(sample), TIFFGetG(sample), TIFFGetB(sample)}) {
-      image.pixels.push_back(static_cast<std::uint8_t>(std::min<std::uint32_t>(colour + transparent, 255)));
+      image.pixels.push_back(static_cast<std::uint8_t>(colour));
     }
   }
   return image;
