@@ -31,11 +31,22 @@ double mpp_of(std::string_view text, const std::string& place) {
   return mpp;
 }
 
+/// Whether a column's name says sizes of pixels in other words than `mpp`: "MPP_x", "microns_per_pixel".
+bool is_other_pixel_size(const std::string& cell) {
+  constexpr std::array<std::string_view, 10> names = {
+      "mppx",       "mppy",      "micronsperpixel", "micronperpixel", "micrometersperpixel", "micrometresperpixel",
+      "umperpixel", "pixelsize", "pixelsizeum",     "pixelsizex"};
+  std::string letters = column_name(cell);
+  std::erase_if(letters, [](char c) { return std::string_view(" _-.()[]").find(c) != std::string_view::npos; });
+  return std::ranges::find(names, letters) != names.end();
+}
+
 /// One line for the first column that may have been meant to be the column `known`, which isn't there.
 void warn_of_slips(const std::vector<std::string>& header, const std::string& origin, std::string_view known,
                    std::vector<std::string>& warnings) {
-  const auto slip = std::ranges::find_if(
-      header, [&](const std::string& cell) { return edit_distance(column_name(cell), known) == 1; });
+  const auto slip = std::ranges::find_if(header, [&](const std::string& cell) {
+    return edit_distance(column_name(cell), known) == 1 || is_other_pixel_size(cell);
+  });
   if (slip == header.end()) return;
   warnings.push_back(origin + ": column '" + one_line(*slip) + "' isn't known, and is passed over" +
                      did_you_mean(known));

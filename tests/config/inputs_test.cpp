@@ -338,8 +338,16 @@ TEST_CASE("a CSV gives its column path, else the first") {
   scene.file("b.csv", "first.svs,1\nsecond.svs,path\n");
   CHECK(scene.expand({scene / "b.csv"}) == Paths{"first.svs", "second.svs"});
   // A column that is nearly one that counts is told of once.
-  const std::map<std::string, std::string> slips = {
-      {"path,mp", "mp"}, {"path,MPPs", "MPPs"}, {"path,pmp,mmpp", "pmp"}, {"path,cohort", ""}, {"path,mpp,mp", ""}};
+  const std::map<std::string, std::string> slips = {{"path,mp", "mp"},
+                                                    {"path,MPPs", "MPPs"},
+                                                    {"path,pmp,mmpp", "pmp"},
+                                                    {"path,cohort", ""},
+                                                    {"path,mpp,mp", ""},
+                                                    {"path,MPP_x", "MPP_x"},
+                                                    {"path,mpp_x,mpp_y", "mpp_x"},
+                                                    {"path,microns_per_pixel", "microns_per_pixel"},
+                                                    {"path,pixel", ""},
+                                                    {"path,mpp,mpp_y", ""}};
   for (const auto& slip_of_header : slips) {
     const std::string& header = slip_of_header.first;
     const std::string& slip = slip_of_header.second;
