@@ -239,6 +239,7 @@ class TileDecoder {
   /// @param from_y  First row of the rectangle, in pixels of the tile.
   /// @param out  Written: a rectangle inside the tile, as `luminance_format` or `rgb_format`.
   /// @throws TileError  The bytes are damaged, or decode to too few pixels. `out` is then undefined.
+  /// @throws std::bad_alloc  There isn't enough memory. `out` is then undefined.
   /// @throws SlideError  The tile takes more than all of `OpenOptions::decode_memory`.
   /// @throws StoppedError  `give_up` ended it.
   /// @throws std::invalid_argument  The rectangle is outside the tile, or its format is another one.

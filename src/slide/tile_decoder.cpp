@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
+#include <new>
 #include <slidestream/error.hpp>
 #include <stdexcept>
 #include <string>
@@ -107,6 +109,7 @@ struct TileDecoder::Impl {
   void decode(const Slide& slide, std::size_t level_index, std::int64_t index, std::span<const std::byte> bytes,
               std::int64_t from_x, std::int64_t from_y, const HostPixels& out, const HostPixels* luminance,
               std::uint64_t beside);
+  void decode(const TileJob& job, std::span<const std::byte> coded);
 
   JpegDecoder jpeg;
   TileScratch scratch;
@@ -188,7 +191,19 @@ void TileDecoder::Impl::decode(const Slide& slide, std::size_t level_index, std:
                     luminance,
                     &impl_of(slide),
                     beside};
-  switch (level.codec) {
+  // Codecs report a lack of memory as they report damage, each in its own words. An allocation that failed left ENOMEM
+  // (POSIX, malloc), whichever codec asked for it.
+  errno = 0;
+  try {
+    decode(job, coded);
+  } catch (const TileError&) {
+    if (errno == ENOMEM) throw std::bad_alloc();
+    throw;
+  }
+}
+
+void TileDecoder::Impl::decode(const TileJob& job, std::span<const std::byte> coded) {
+  switch (job.level.codec) {
     case Codec::jpeg:
       return jpeg.decode(job, coded);
     case Codec::jpeg2000:
@@ -198,7 +213,7 @@ void TileDecoder::Impl::decode(const Slide& slide, std::size_t level_index, std:
     case Codec::none:
       return decode_uncompressed(job, coded);
     default:
-      return impl_of(slide).container->decode(job, coded, scratch);
+      return impl_of(job.slide).container->decode(job, coded, scratch);
   }
 }
 

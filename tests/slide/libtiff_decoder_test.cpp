@@ -1,9 +1,14 @@
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 #include <tiffio.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <filesystem>
+#include <fstream>
+#include <new>
 #include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
 #include <thread>
@@ -283,6 +288,45 @@ TEST_CASE("damaged data are bad, with libtiff's reason, and the next tile is fin
     CHECK(out == formula(cut(picture, 0, 0, 32, 32)));
   }
 }
+
+#ifndef SLIDESTREAM_SANITIZED  // Sanitizers need address space of their own.
+TEST_CASE("a tile that lacks memory to be decoded isn't bad") {
+  if (TIFFIsCODECConfigured(COMPRESSION_ZSTD) != 1) {
+    report_skipped("libtiff was built without Zstandard");
+    return;
+  }
+  // A frame (RFC 8878) whose decoder needs a window of 128 MiB: 65536 times the value 100.
+  Bytes frame;
+  for (const int value : {0x28, 0xB5, 0x2F, 0xFD, 0x00, 0x88, 0x03, 0x00, 0x08, 100}) {
+    frame.push_back(static_cast<std::byte>(value));
+  }
+  const TemporaryFolder folder;
+  TestTiff tiff;
+  tiff.directories.push_back(tiled_directory(256, 256, 256, 256, 1));
+  tiff.directories[0].set_short(TIFFTAG_COMPRESSION, COMPRESSION_ZSTD);
+  tiff.directories[0].tiles = {frame};
+  const auto slide = Slide::open(folder.write("window.tif", tiff.bytes()));
+  std::vector<std::uint8_t> pixels(256 * 256);
+  const HostPixels out{pixels.data(), 256, 256, 256};
+
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_AS, &before) == 0);
+  rlimit tight = before;
+  tight.rlim_cur = pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) + (std::size_t{64} << 20);
+  REQUIRE(setrlimit(RLIMIT_AS, &tight) == 0);
+  CHECK_THROWS_AS(read_luminance(*slide, 0, 0, 0, out, BadTilePolicy::white), std::bad_alloc);
+  REQUIRE(setrlimit(RLIMIT_AS, &before) == 0);
+  read_luminance(*slide, 0, 0, 0, out, BadTilePolicy::white);
+  CHECK(pixels == std::vector<std::uint8_t>(256 * 256, 100));
+
+  // Damage is still damage: no such block.
+  tiff.directories[0].tiles[0][6] = std::byte{0x07};
+  read_luminance(*Slide::open(folder.write("damaged.tif", tiff.bytes())), 0, 0, 0, out, BadTilePolicy::white);
+  CHECK(pixels == std::vector<std::uint8_t>(256 * 256, 255));
+}
+#endif
 
 TEST_CASE("libtiff's reasons are one line without the path, whatever the file is called") {
   const TemporaryFolder folder;
