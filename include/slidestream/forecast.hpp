@@ -115,6 +115,7 @@ struct RunForecast {
   NetworkForecast network;
   std::uint64_t tissue_network_bytes = 0;  ///< weights and sessions of the network of `tissue.model`
   std::uint64_t pyramids_bytes = 0;        ///< most bytes of tile rows of images in flight
+  std::uint64_t encoders_bytes = 0;        ///< most bytes for the tiles of images that threads are encoding
 
   std::vector<SlideForecast> slides;
 
@@ -124,7 +125,7 @@ struct RunForecast {
   std::uint64_t touched_bytes() const noexcept;
   /// The part of the host memory that images need, in bytes.
   std::uint64_t images_bytes() const noexcept {
-    return static_cast<std::uint64_t>(output_slots) * output_slot_bytes + pyramids_bytes;
+    return static_cast<std::uint64_t>(output_slots) * output_slot_bytes + pyramids_bytes + encoders_bytes;
   }
   /// Whether each GPU has enough memory.
   bool fits_gpu() const noexcept { return gpus == 0 || gpu_bytes <= gpu_allowed_bytes; }

@@ -95,6 +95,15 @@ std::unique_ptr<TileEncoder> make_planar_encoder(TileCompression compression, Pi
   return std::make_unique<PlanarEncoder>(compression, format, side, std::move(fill));
 }
 
+std::uint64_t planar_encoder_bytes(TileCompression compression, PixelFormat format, int side) noexcept {
+  const std::uint64_t pixels = static_cast<std::uint64_t>(side) * static_cast<std::uint64_t>(side);
+  const std::uint64_t plane = pixels * static_cast<std::uint64_t>(bytes_of(format.sample));
+  // libblosc has no larger frames than libzstd, and less beside them.
+  const std::uint64_t frame = compression == TileCompression::none ? 0 : zstd_compressor_bytes(plane);
+  // The tile is copied as it grows.
+  return plane + frame + 2 * static_cast<std::uint64_t>(format.channels) * plane;
+}
+
 std::vector<std::span<const std::byte>> planes_of(std::span<const std::byte> tile, int channels) {
   if (channels == 1) return {tile};
   std::vector<std::span<const std::byte>> planes;

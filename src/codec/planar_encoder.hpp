@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -18,6 +19,9 @@ namespace slidestream {
 /// \throws Error for what can't be.
 std::unique_ptr<TileEncoder> make_planar_encoder(TileCompression compression, PixelFormat format, int side,
                                                  std::vector<std::byte> fill);
+
+/// The most bytes that such an encoder keeps and takes for a tile, with the tile that it gives.
+std::uint64_t planar_encoder_bytes(TileCompression compression, PixelFormat format, int side) noexcept;
 
 /// The planes of a tile that such an encoder made.
 std::vector<std::span<const std::byte>> planes_of(std::span<const std::byte> tile, int channels);

@@ -171,6 +171,24 @@ std::unique_ptr<TileEncoder> make_tile_encoder(TileCompression compression, Pixe
   return std::make_unique<PlainEncoder>(format, side);
 }
 
+std::uint64_t encoder_bytes(TileCompression compression, PixelFormat format, int side) noexcept {
+  const std::uint64_t pixels = static_cast<std::uint64_t>(side) * static_cast<std::uint64_t>(side);
+  const std::uint64_t tile = pixels * format.pixel_bytes();
+  switch (compression) {
+    case TileCompression::jpeg:
+    case TileCompression::copy:
+      // A padded copy, and the JPEG of half as many bytes at most: in libjpeg's buffer, which doubles, and as the tile.
+      return 3 * tile;
+    case TileCompression::zstd:
+      // A padded copy, its rows put together, and the tile, which may be as large.
+      return 3 * tile + zstd_compressor_bytes(tile);
+    case TileCompression::blosc_lz4:
+    case TileCompression::none:
+      break;
+  }
+  return 2 * tile;
+}
+
 std::unique_ptr<TileEncoder> make_jpeg_file_encoder(PixelFormat format, int quality, int side,
                                                     ChromaSubsampling subsampling) {
   if (!can_encode(TileCompression::jpeg, format))

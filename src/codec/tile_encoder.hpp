@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <slidestream/config.hpp>
 #include <slidestream/image.hpp>
@@ -42,6 +43,9 @@ class TileEncoder {
 /// \throws Error for what can't be encoded so.
 std::unique_ptr<TileEncoder> make_tile_encoder(TileCompression compression, PixelFormat format, int quality, int side,
                                                ChromaSubsampling subsampling = ChromaSubsampling::s420);
+
+/// The most bytes that such an encoder keeps and takes for a tile, with the tile that it gives.
+std::uint64_t encoder_bytes(TileCompression compression, PixelFormat format, int side) noexcept;
 
 /// An encoder of tiles as JPEG files, each with its tables and as large as its part of the image. As above otherwise.
 std::unique_ptr<TileEncoder> make_jpeg_file_encoder(PixelFormat format, int quality, int side,

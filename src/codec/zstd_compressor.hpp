@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -27,5 +28,8 @@ class ZstdCompressor {
   std::unique_ptr<ZSTD_CCtx, Deleter> context_;
   std::vector<std::byte> frame_;
 };
+
+/// The most bytes that such an object has after it has compressed so many.
+std::uint64_t zstd_compressor_bytes(std::uint64_t content) noexcept;
 
 }  // namespace slidestream

@@ -6,6 +6,8 @@
 
 #include <slidestream/error.hpp>
 
+#include "codec/planar_encoder.hpp"
+#include "codec/tile_encoder.hpp"
 #include "image/pyramid_builder.hpp"
 #include "image/small_level.hpp"
 #include "operators/registry.hpp"
@@ -92,6 +94,7 @@ class Planner {
         all_operators_(all_operators),
         operators_(readers_of(all_operators)),
         needs_(needs_of(operators_)),
+        encoders_(needs_.size()),
         spectrum_(place_of_spectrum(operators_)),
         forecast_(forecast),
         tissue_network_(tissue_network_of(config, all_operators)),
@@ -123,11 +126,24 @@ class Planner {
     forecast_.tables_bytes = sum_of_largest(tables, open);
     // The end of one slide and the beginning of the next.
     forecast_.pyramids_bytes = sum_of_largest(pyramids_, 2);
+    for (const Encoders& encoders : encoders_) forecast_.encoders_bytes += bytes_of_encoders(encoders);
     if (tissue_network_ != nullptr) forecast_.tissue_network_bytes = tissue_network_bytes();
     networks_.finish(forecast_);
   }
 
  private:
+  /// Those of an operator's images.
+  struct Encoders {
+    std::uint64_t bytes = 0;  ///< most of one
+    std::uint64_t tiles = 0;  ///< of all slides
+  };
+
+  /// Each thread has its own, as far as there are tiles, and an image encodes a blank tile as it begins.
+  std::uint64_t bytes_of_encoders(const Encoders& encoders) const {
+    return encoders.bytes *
+           (1 + std::min<std::uint64_t>(static_cast<std::uint64_t>(forecast_.threads), encoders.tiles));
+  }
+
   void finish_slots() {
     std::int64_t batches = 0;
     for (const SlideForecast& slide : forecast_.slides) batches += slide.batches;
@@ -198,6 +214,24 @@ class Planner {
     return bytes;
   }
 
+  /// Enters the tiles of a slide's images that the host encodes.
+  void add_encoders(const Slide& slide, std::size_t level_index, bool levels_on_gpu) {
+    const Size image{slide.info().levels[level_index].width, slide.info().levels[level_index].height};
+    for (std::size_t op = 0; op < needs_.size(); ++op) {
+      const auto product = image_of(*operators_[op]);
+      if (!product) continue;
+      const ImageOptions options = options_for(config_, *product, slide, level_index);
+      const ImageFormatTraits& traits = traits_of(options.format);
+      const bool jpeg = options.compression == TileCompression::jpeg;
+      if (levels_on_gpu && traits.takes_encoded_tiles && jpeg) continue;
+      Encoders& encoders = encoders_[op];
+      encoders.tiles += static_cast<std::uint64_t>(PyramidLayout(image, options.tile, options.levels).tiles());
+      encoders.bytes = std::max(
+          encoders.bytes, traits.has_planes ? planar_encoder_bytes(options.compression, product->format, options.tile)
+                                            : encoder_bytes(options.compression, product->format, options.tile));
+    }
+  }
+
   /// Compressed tiles that bands hold whose image takes them over.
   std::uint64_t copied_bytes(const LevelPlan& plan, const TileRanges& ranges) const {
     if (config_.image.compression != ImageCompression::copy) return 0;
@@ -259,6 +293,7 @@ class Planner {
       slide.windows_y = windows.height;
     }
     count_batches(slide, plan, ranges, level.codec);
+    add_encoders(*opened, index, slide.levels_on_gpu);
     if (!slide.levels_on_gpu) {
       pyramids_.push_back(pyramid_bytes(*opened, index, slide.most_rows) + copied_bytes(plan, ranges));
     }
@@ -272,6 +307,7 @@ class Planner {
   const Operators& all_operators_;
   Operators operators_;
   std::vector<OperatorNeeds> needs_;
+  std::vector<Encoders> encoders_;  ///< by operator
   std::optional<std::size_t> spectrum_;
   RunForecast& forecast_;
   std::shared_ptr<const Network> tissue_network_;

@@ -154,6 +154,30 @@ TEST_CASE("a forecast says whose levels are made on the GPU, and counts no host 
   CHECK(!forecast_run(config, slides).slides.at(0).levels_on_gpu);
 }
 
+TEST_CASE("what threads encode large tiles with is in the forecast") {
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = {make_slide(folder, "a.tif", 3000, 2000)};
+  Config config;
+  config.pipeline.backend = Backend::cpu;
+  config.operators.run = {"identity"};
+  config.image.format = ImageFormat::ome_tiff;
+  config.image.compression = ImageCompression::zstd;
+  const auto images_bytes = [&](int tile, int threads) {
+    config.image.tile = tile;
+    config.pipeline.threads = threads;
+    const RunForecast forecast = forecast_run(config, slides);
+    CHECK(forecast.slides.at(0).error.empty());
+    CHECK(forecast.host_bytes() >= forecast.images_bytes());
+    return forecast.images_bytes();
+  };
+  // A padded copy, its rows put together, their frame and the tile, for each of two more threads; at least of grey.
+  CHECK(images_bytes(1024, 3) >= images_bytes(1024, 1) + std::uint64_t{2} * 4 * 1024 * 1024);
+  // One tile is all that there is.
+  CHECK(images_bytes(4096, 8) == images_bytes(4096, 2));
+  config.image.format = ImageFormat::ome_zarr;
+  CHECK(images_bytes(1024, 3) >= images_bytes(1024, 1) + std::uint64_t{2} * 4 * 1024 * 1024);
+}
+
 TEST_CASE("planes shrink before a configuration is said not to fit") {
   Config config;
   config.pipeline.memory_mib = 256;
