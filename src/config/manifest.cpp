@@ -144,6 +144,14 @@ std::vector<ManifestLine> csv_entries(std::string_view text, const std::string& 
   for (const auto& known : {named, mpp}) {
     if (known) require_only(header, *known, origin);
   }
+  const auto is_said = [](const std::string& cell) { return !is_blank(cell); };
+  if (!has_header && std::ranges::any_of(records, [&](const CsvRecord& record) {
+        return std::ranges::any_of(record.fields.begin() + 1, record.fields.end(), is_said);
+      })) {
+    warnings.push_back(origin +
+                       ": has no header, so cells after the path aren't read; name the columns in a first line, such "
+                       "as path,mpp");
+  }
   std::vector<ManifestLine> entries;
   for (std::size_t i = has_header ? 1 : 0; i < records.size(); ++i) {
     CsvRecord& record = records[i];

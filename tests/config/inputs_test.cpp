@@ -33,6 +33,10 @@ Paths below(const fs::path& folder, const Paths& slides) {
   return names;
 }
 
+/// Behind the name of a list.
+constexpr const char* further_cells =
+    ": has no header, so cells after the path aren't read; name the columns in a first line, such as path,mpp";
+
 class Scene {
  public:
   std::string operator/(const std::string& name) const { return (folder_ / name).string(); }
@@ -275,9 +279,27 @@ TEST_CASE("a CSV's column of slides goes by several names, and a line says which
   CHECK(taken("image\nfirst\n") == Paths{"first"});
   // A first row with a number or a file is none.
   CHECK(taken("missing,0.25\na.svs,0.5\n") == Paths{"missing", "a.svs"});
-  CHECK(scene.warnings.empty());
+  CHECK(scene.warnings == Paths{file + further_cells});
   scene.file("there", "");
   CHECK(taken("there,x\na.svs,y\n") == Paths{"there", "a.svs"});
+}
+
+TEST_CASE("a line says that cells after the path aren't read where a CSV has no header") {
+  Scene scene;
+  const std::string file = scene / "bare.csv";
+  const auto warnings_of = [&](const std::string& text) {
+    scene.file("bare.csv", text);
+    CHECK(scene.expand({file}) == Paths{"a.svs", "b.svs"});
+    return scene.warnings;
+  };
+  // Once, however many lines and cells there are.
+  CHECK(warnings_of("a.svs,0.5\nb.svs,0.3,x\n") == Paths{file + further_cells});
+  CHECK(warnings_of("a.svs\nb.svs,0.3\n") == Paths{file + further_cells});
+  CHECK(warnings_of("sep=;\na.svs;x\nb.svs\n") == Paths{file + further_cells});
+  // Blank cells say nothing.
+  CHECK(warnings_of("a.svs\nb.svs\n").empty());
+  CHECK(warnings_of("a.svs,\nb.svs, ,\t\n").empty());
+  CHECK(warnings_of("path,note\na.svs,1\nb.svs,2\n").empty());
 }
 
 TEST_CASE("two columns of slides are refused, whatever the case of their names and the spaces around them") {
