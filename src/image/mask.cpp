@@ -61,8 +61,8 @@ std::int64_t MaskTable::tissue_in(std::int64_t left, std::int64_t top, std::int6
   return sum(right, bottom) - sum(left, bottom) - sum(right, top) + sum(left, top);
 }
 
-bool MaskTable::is_tissue(const Rect& window, const GridScale& level, double share) const noexcept {
-  if (size_.width < 1 || size_.height < 1) return false;
+MaskTable::Count MaskTable::count(const Rect& window, const GridScale& level) const noexcept {
+  if (size_.width < 1 || size_.height < 1) return {};
   const double left = static_cast<double>(window.x) * level.x;
   const double top = static_cast<double>(window.y) * level.y;
   const double right = static_cast<double>(window.right()) * level.x;
@@ -74,11 +74,19 @@ bool MaskTable::is_tissue(const Rect& window, const GridScale& level, double sha
   if (x0 >= x1 || y0 >= y1) {
     const std::int64_t x = pixel_at((left + right) / 2.0, scale_.x, size_.width);
     const std::int64_t y = pixel_at((top + bottom) / 2.0, scale_.y, size_.height);
-    return tissue_in(x, y, x + 1, y + 1) > 0;
+    return {tissue_in(x, y, x + 1, y + 1), 1};
   }
-  const std::int64_t centres = (x1 - x0) * (y1 - y0);
-  const std::int64_t tissue = tissue_in(x0, y0, x1, y1);
-  return tissue > 0 && static_cast<double>(tissue) >= share * static_cast<double>(centres);
+  return {tissue_in(x0, y0, x1, y1), (x1 - x0) * (y1 - y0)};
+}
+
+bool MaskTable::is_tissue(const Rect& window, const GridScale& level, double share) const noexcept {
+  const Count found = count(window, level);
+  return found.tissue > 0 && static_cast<double>(found.tissue) >= share * static_cast<double>(found.all);
+}
+
+double MaskTable::share_of(const Rect& window, const GridScale& level) const noexcept {
+  const Count found = count(window, level);
+  return static_cast<double>(found.tissue) / static_cast<double>(found.all);
 }
 
 }  // namespace slidestream

@@ -63,10 +63,20 @@ class MaskTable {
   /// level with this `level` scale; its right and bottom edges are outside.
   bool is_tissue(const Rect& window, const GridScale& level, double share) const noexcept;
 
+  /// The share of a window that is tissue, 0 to 1, as `is_tissue` counts it.
+  double share_of(const Rect& window, const GridScale& level) const noexcept;
+
   /// Tissue in columns [left, right) and rows [top, bottom) of the mask, which lie inside it.
   std::int64_t tissue_in(std::int64_t left, std::int64_t top, std::int64_t right, std::int64_t bottom) const noexcept;
 
  private:
+  struct Count {
+    std::int64_t tissue = 0;
+    std::int64_t all = 1;
+  };
+  /// Mask pixels of a window.
+  Count count(const Rect& window, const GridScale& level) const noexcept;
+
   Size size_;
   GridScale scale_;
   std::vector<std::uint32_t> sums_;  ///< of everything above and to the left, one row and one column more than the mask

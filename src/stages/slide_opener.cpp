@@ -229,13 +229,17 @@ void SlideOpener::prepare_operators(SlideRun& run, const std::function<bool()>& 
 /// Whether its tiles can be cut, and which of them are tissue.
 void SlideOpener::prepare_network(SlideRun& run, const Operator& op, const SlideContext& about) const {
   const SlideInfo& info = run.slide->info();
-  if (network_plan_of(context_, run, op).factor != stitch_whole) {
-    info.require_no_labels("pixels of another size are means of several");
+  const NetworkPlan plan = network_plan_of(context_, run, op);
+  if (plan.factor != stitch_whole) info.require_no_labels("pixels of another size are means of several");
+  const NetworkTiles& tiles = op.network()->tiles();
+  if (!tiles.tissue_only) return;
+  if (run.tissue == nullptr) {
+    const GridScale scale = {info.downsample_x(run.level), info.downsample_y(run.level)};
+    run.tissue = std::make_shared<const TissueTiles>(
+        TissueTiles{MaskTable(*operators::prepare_mask(about, context_.config)), scale});
   }
-  if (!op.network()->tiles().tissue_only || run.tissue != nullptr) return;
-  const GridScale scale = {info.downsample_x(run.level), info.downsample_y(run.level)};
-  run.tissue = std::make_shared<const TissueTiles>(
-      TissueTiles{MaskTable(*operators::prepare_mask(about, context_.config)), scale});
+  about.common->doubt(operators::doubt_of_tiles({plan.factor, plan.stitch}, run.tissue->mask, run.tissue->level,
+                                                tiles.tissue_share, op.network()->setting_name("tissue_share")));
 }
 
 void SlideOpener::tell_of_share(const SlideRun& run, const std::optional<double>& share) const {
@@ -257,6 +261,10 @@ void SlideOpener::tell_of_tissue(const SlideRun& run, const SlideContext& about)
                         operators::doubt_of_pixel_size(context_.config.operators.runs("stain"), "set input.mpp"));
   }
   tell_of_share(run, about.common->share());
+  // Without tissue there is no more to say.
+  if (context_.on_warning && about.common->share().value_or(0.0) > 0.0) {
+    for (const std::string& doubt : about.common->doubts()) context_.on_warning(run.path + ": " + doubt);
+  }
   const std::string ink = operators::doubt_of_ink(about.common->ink_share(), about.common->share().value_or(0.0));
   if (!ink.empty() && context_.on_message) context_.on_message(run.path + ": " + ink);
   const std::string passed_over = operators::text_of_passed_over(about.common->passed_over());

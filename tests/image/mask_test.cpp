@@ -75,6 +75,9 @@ TEST_CASE("Exactly half the centres are enough for a share of one half") {
   CHECK(table.is_tissue({0, 0, 12, 16}, {1.0, 1.0}, 1.0));
   CHECK(table.is_tissue({4, 0, 8, 16}, {1.0, 1.0}, 1.0));
   CHECK_FALSE(table.is_tissue({5, 0, 8, 16}, {1.0, 1.0}, 0.5));
+  CHECK(table.share_of({0, 0, 16, 16}, {1.0, 1.0}) == 0.5);
+  CHECK(table.share_of({0, 0, 12, 16}, {1.0, 1.0}) == 1.0);
+  CHECK(table.share_of({5, 0, 8, 16}, {1.0, 1.0}) == 0.0);
   CHECK(tissue_share(mask) == 0.5);
 }
 
@@ -85,4 +88,6 @@ TEST_CASE("A window without a centre is what lies under its middle") {
   CHECK_FALSE(table.is_tissue({80, 10, 10, 10}, {1.0, 1.0}, 0.5));
   CHECK(table.is_tissue({110, 10, 10, 10}, {1.0, 1.0}, 0.5));
   CHECK(table.is_tissue({1000, 1000, 10, 10}, {1.0, 1.0}, 0.5));
+  CHECK(table.share_of({80, 10, 10, 10}, {1.0, 1.0}) == 0.0);
+  CHECK(table.share_of({110, 10, 10, 10}, {1.0, 1.0}) == 1.0);
 }

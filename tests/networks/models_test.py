@@ -283,6 +283,24 @@ class Features(Models):
             words = [word for each in (*alone, *more) for word in ("-s", each)]
             self.assertIn(message, self.refused(self.slide, "-o", self.folder / "none", *words))
 
+    def test_a_line_says_that_no_tile_has_the_share_of_tissue(self):
+        slide = self.folder / "spot.svs"
+        shutil.copy(self.slide, slide)
+        # One pixel of the mask, or a few: less than a tile.
+        corners = [[100, 100], [130, 100], [130, 130], [100, 130], [100, 100]]
+        slide.with_suffix(".geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [
+            {"type": "Feature", "properties": {}, "geometry": {"type": "Polygon", "coordinates": [corners]}}]}))
+        more = ("model.where=tissue", "model.tissue_share=1", "tissue.source=geojson")
+        places = ['operators.run=["model"]', "features.coords_only=true", "model.tile=64", *more]
+        for name, words in (("features", settings_of("features", *more)),
+                            ("coords", [word for each in places for word in ("-s", each)])):
+            out = self.folder / f"spot-{name}"
+            done = self.must(slide, "-o", out, *words)
+            self.assertRegex(done.stderr, r"spot\.svs: no tile has the share of tissue that model\.tissue_share asks for "
+                                          r"\(1\), and none is computed; the largest is 0\.\d+\n")
+            with h5py.File(out / name / "spot.h5") as file:
+                self.assertEqual(len(file["coords"]), 0)
+
     def test_tiles_at_a_resolution(self):
         out = self.folder / "coarse"
         self.must(self.slide, "-o", out, *settings_of("features", *self.ALL, "input.mpp=0.5", "model.mpp=0.75"))

@@ -420,6 +420,39 @@ TEST_CASE("a network that wants tissue gets no other tiles, which are white in t
   }
 }
 
+TEST_CASE("a warning says that no tile has the share of tissue that a network asks for, and the largest that one has") {
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> slides = test::equal_slides(folder, 1);
+  // A quarter of the tile at 64, 128, and less of others.
+  std::ofstream(std::filesystem::path(slides[0]).replace_extension(".geojson"))
+      << R"({"type": "FeatureCollection", "features": [{"type": "Feature", "properties": {}, "geometry": {"type":)"
+      << R"( "Polygon", "coordinates": [[[100, 150], [148, 150], [148, 198], [100, 198], [100, 150]]]}}]})";
+  for (const double share : {0.5, 0.25}) {
+    const auto network = std::make_shared<MadeUp>();
+    network->cut.tissue_only = true;
+    network->cut.tissue_share = share;
+    Config config = config_of_network(folder, share == 0.5 ? "none" : "some");
+    config.input.mpp = 8.0;
+    config.tissue.source = TissueSource::geojson;
+    RunControl control;
+    std::mutex mutex;
+    std::vector<std::string> said;
+    control.on_warning = [&](const std::string& line) {
+      const std::lock_guard lock(mutex);
+      said.push_back(line);
+    };
+    test::require_done(run_pipeline_with_faults(config, slides, control, with(network)));
+    std::vector<std::string> wanted;
+    if (share == 0.5) {
+      wanted.push_back(slides[0] +
+                       ": no tile has the share of tissue that model.tissue_share asks for (0.5), and none is "
+                       "computed; the largest is 0.25");
+    }
+    CHECK(said == wanted);
+    CHECK((network->runs == 0) == (share == 0.5));
+  }
+}
+
 TEST_CASE("many slides smaller than a tile go through a network with one thread and one session") {
   const test::TemporaryFolder folder;
   std::vector<std::string> slides;

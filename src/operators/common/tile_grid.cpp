@@ -27,6 +27,19 @@ std::string advice_for_coarse(const NetworkTiles& tiles, double difference, cons
   return text.str();
 }
 
+/// Of a tile, what lies inside the slide.
+Rect part_inside(const TileGrid& grid, std::int64_t tile) {
+  const Rect rect = grid.stitch.input_of(grid.stitch.tile(tile));
+  const Size input = grid.stitch.input;
+  return {rect.x, rect.y, std::min(rect.width, input.width - rect.x), std::min(rect.height, input.height - rect.y)};
+}
+
+/// Pixels of level 0 a pixel of the tiles.
+GridScale pixel_of(const TileGrid& grid, const GridScale& level) {
+  const double pixel = static_cast<double>(grid.factor) / 65536.0;
+  return {level.x * pixel, level.y * pixel};
+}
+
 }  // namespace
 
 TileNames names_of(const Network& network, int level) {
@@ -66,12 +79,22 @@ TileGrid tile_grid(const NetworkTiles& tiles, Size level, const std::optional<do
 }
 
 bool is_tissue(const TileGrid& grid, std::int64_t tile, const MaskTable& mask, const GridScale& level, double share) {
-  const Rect rect = grid.stitch.input_of(grid.stitch.tile(tile));
-  const Size input = grid.stitch.input;
-  const Rect inside = {rect.x, rect.y, std::min(rect.width, input.width - rect.x),
-                       std::min(rect.height, input.height - rect.y)};
-  const double pixel = static_cast<double>(grid.factor) / 65536.0;
-  return mask.is_tissue(inside, {level.x * pixel, level.y * pixel}, share);
+  return mask.is_tissue(part_inside(grid, tile), pixel_of(grid, level), share);
+}
+
+std::string doubt_of_tiles(const TileGrid& grid, const MaskTable& mask, const GridScale& level, double share,
+                           const std::string& setting) {
+  double largest = 0.0;
+  for (std::int64_t tile = 0; tile < grid.stitch.tiles(); ++tile) {
+    if (is_tissue(grid, tile, mask, level, share)) return {};
+    largest = std::max(largest, mask.share_of(part_inside(grid, tile), pixel_of(grid, level)));
+  }
+  if (largest == 0.0) return "no tile has tissue, and none is computed";
+  std::ostringstream text;
+  // Rounded down, so that it suffices.
+  text << "no tile has the share of tissue that " << setting << " asks for (" << share
+       << "), and none is computed; the largest is " << std::floor(1000.0 * largest) / 1000.0;
+  return text.str();
 }
 
 void require_square_pixels(const NetworkTiles& tiles, const SlideInfo& info, const TileNames& names) {

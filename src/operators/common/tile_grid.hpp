@@ -39,6 +39,11 @@ TileGrid tile_grid(const NetworkTiles& tiles, Size level, const std::optional<do
 /// the level.
 bool is_tissue(const TileGrid& grid, std::int64_t tile, const MaskTable& mask, const GridScale& level, double share);
 
+/// Says that no tile is tissue by `is_tissue`, and the largest share that one has. Empty where any is. \param setting
+/// what the network's user calls `share`
+std::string doubt_of_tiles(const TileGrid& grid, const MaskTable& mask, const GridScale& level, double share,
+                           const std::string& setting);
+
 /// \throws Error where pixels are too coarse for tiles with a resolution: pixels aren't made up. \param mpp  of the
 /// pixels.
 void check_fine_enough(const NetworkTiles& tiles, double mpp, const TileNames& names);

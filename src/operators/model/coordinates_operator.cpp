@@ -96,6 +96,10 @@ class CoordinatesOperator final : public Operator {
       const Rect rect = grid.stitch.input_of(grid.stitch.tile(tile));
       corners.push_back(level0_corner(rect, pixel));
     }
+    if (mask && corners.empty()) {
+      Preparation::of(context, config_)
+          .doubt(doubt_of_tiles(grid, *mask, scale, tiles_.tissue_share, "model.tissue_share"));
+    }
     return std::make_shared<Coordinates>(std::move(about), std::move(corners));
   }
 

@@ -10,6 +10,7 @@
 #include <slidestream/network.hpp>
 #include <slidestream/operator.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "image/mask.hpp"
@@ -65,6 +66,12 @@ class Preparation {
   /// The part of the small level that is ink, without the edges of strokes; 0 where the mask isn't found by colour.
   double ink_share() const noexcept { return ink_share_; }
 
+  /// Takes a doubt about the slide that an operator has, as one line; empty: it has none.
+  void doubt(std::string line) {
+    if (!line.empty()) doubts_.push_back(std::move(line));
+  }
+  const std::vector<std::string>& doubts() const noexcept { return doubts_; }
+
   /// Whether any operator asked.
   bool is_asked() const noexcept { return asked_; }
   const Admission& admission() const noexcept { return admission_; }
@@ -91,6 +98,7 @@ class Preparation {
   std::shared_ptr<const Mask> mask_;
   std::optional<double> share_;
   double ink_share_ = 0.0;
+  std::vector<std::string> doubts_;
   PassedOver passed_over_;
 };
 
