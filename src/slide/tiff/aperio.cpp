@@ -15,6 +15,7 @@
 
 #include "config/positive_number.hpp"
 #include "slide/number_text.hpp"
+#include "slide/tiff/vips_xml.hpp"
 
 namespace slidestream {
 namespace {
@@ -166,7 +167,7 @@ SaidPixelSize read_description(std::string_view description, ImageSize image, Sl
   const bool is_aperios = description.starts_with("Aperio");
   info.format = is_aperios ? "aperio" : "tiff";
   if (is_aperios) read_pairs(description, info);
-  if (trimmed(description).starts_with('<')) return {};
+  if (trimmed(description).starts_with('<')) return size_by_vips_xml(description, info);
   const double factor = reduction_of(description, image);
   info.magnification = scaled(number_in_list(description, "AppMag", info), 1.0 / factor);
   const std::optional<double> mpp = scaled(number_in_list(description, "MPP", info), factor);

@@ -11,9 +11,9 @@
 namespace slidestream {
 
 /// Fills format, properties and magnification from an ImageDescription that is no OME-XML: Aperio's "key = value" pairs
-/// between bars; of another program's text MPP and AppMag, wherever such a list stands. Where Aperio's text says by its
-/// arrow that the image was made smaller, both are scaled, with a warning. Returns the pixel size. \param image  its
-/// size
+/// between bars; of another program's text MPP and AppMag, wherever such a list stands; of libvips' XML its pixel size.
+/// Where Aperio's text says by its arrow that the image was made smaller, both are scaled, with a warning. Returns the
+/// pixel size. \param image  its size
 SaidPixelSize read_description(std::string_view description, ImageSize image, SlideInfo& info);
 
 /// The name in a text that calls an image label, macro, overview, barcode or thumbnail, in any case, and says nothing
