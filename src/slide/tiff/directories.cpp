@@ -347,6 +347,7 @@ class DirectoryReader {
     }
     levels.insert(levels.begin(), &main[base]);
     std::vector<const Candidate*> unread;
+    std::size_t smaller = 0;
     for (const Candidate* other : others) {
       const bool is_small = static_cast<double>(other->width) * static_cast<double>(other->height) <
                             static_cast<double>(main[base].width) * static_cast<double>(main[base].height) / 4.0;
@@ -355,9 +356,11 @@ class DirectoryReader {
           ome_image() != nullptr && other->width == main[base].width && other->height == main[base].height;
       const bool is_known =
           std::ranges::find(levels, other) != levels.end() || std::ranges::find(told, other) != told.end();
-      if (!is_small && !is_counted && !is_known) unread.push_back(other);
+      if (is_counted || is_known) continue;
+      if (is_small) ++smaller;
+      if (!is_small) unread.push_back(other);
     }
-    warn_of_unread(unread, "is no level of the slide", " more so large");
+    warn_of_unread(unread, "is no level of the slide", " more so large", smaller);
     return levels;
   }
 
@@ -371,11 +374,14 @@ class DirectoryReader {
   }
 
   /// A line for all of them: there may be thousands.
-  void warn_of_unread(const std::vector<const Candidate*>& images, const std::string& what, const std::string& others) {
+  void warn_of_unread(const std::vector<const Candidate*>& images, const std::string& what, const std::string& others,
+                      std::size_t smaller = 0) {
     if (images.empty()) return;
-    const std::size_t more = images.size() - 1;
+    const auto nor = [](std::size_t count, const std::string& kind) {
+      return count == 0 ? std::string() : ", nor " + std::to_string(count) + kind;
+    };
     warn_of_image(*images.front(),
-                  what + ": it isn't read" + (more == 0 ? std::string() : ", nor " + std::to_string(more) + others));
+                  what + ": it isn't read" + nor(images.size() - 1, others) + nor(smaller, " smaller"));
   }
 
   /// Whether two directories have the same tiles.
