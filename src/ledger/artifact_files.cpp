@@ -119,6 +119,18 @@ std::string first_unmade(const fs::path& folder, const std::vector<Artifact>& ar
   return {};
 }
 
+std::size_t links_among(const fs::path& folder, const std::vector<Artifact>& artifacts, std::string& first) {
+  std::size_t links = 0;
+  for (const Artifact& artifact : artifacts) {
+    const fs::path file = folder / artifact.file;
+    std::error_code code;
+    if (!fs::is_symlink(fs::symlink_status(file, code))) continue;
+    if (first.empty()) first = file.string();
+    ++links;
+  }
+  return links;
+}
+
 void remove_artifacts(const fs::path& folder, const std::vector<Artifact>& artifacts) noexcept {
   for (const Artifact& artifact : artifacts) {
     std::error_code code;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -17,6 +18,11 @@ namespace slidestream {
 /// What is wrong with the first of the files that isn't there as it was made: "FILE is missing", or that its size is
 /// another; empty when all are there. Their content isn't read.
 std::string first_unmade(const std::filesystem::path& folder, const std::vector<Artifact>& artifacts);
+
+/// How many of the files are links themselves, which `first_unmade` follows. \param first  gets the first one's path if
+/// it is empty.
+std::size_t links_among(const std::filesystem::path& folder, const std::vector<Artifact>& artifacts,
+                        std::string& first);
 
 /// Removes the files that lie in the folder.
 void remove_artifacts(const std::filesystem::path& folder, const std::vector<Artifact>& artifacts) noexcept;

@@ -53,6 +53,8 @@ struct LedgerStart {
   std::map<std::size_t, std::int64_t> deaths;
   std::set<std::size_t> unwritten;    ///< places of slides that a run ended at, as a file of theirs couldn't be written
   std::vector<std::string> unmade;    ///< what is wrong with files that were made of slides, which are to be done again
+  std::size_t links = 0;              ///< files of slides that are done and stay so, which are links
+  std::string first_link;             ///< the first of these
   std::vector<std::string> vanished;  ///< paths of slides that were done and can't be looked at now
   std::vector<std::string> damaged;   ///< what is wrong with rows that can't be read; their slides are to be done
 };

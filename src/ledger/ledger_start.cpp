@@ -80,11 +80,13 @@ std::string Ledger::enter(EntryStatements& with, std::size_t place, const Manife
                              unsigned_or_null(with.select, more + 3), unsigned_or_null(with.select, more + 4)};
   bool readable = true;
   std::string unmade;
+  std::vector<Artifact> kept;
   try {
     if (has_ended) {
       SlideResult result = with.rows.read(with.select);
       unmade = first_unmade(database_.file().parent_path(), result.artifacts);
       slide.incomplete = result.done && !result.complete();
+      if (ended && state == "done") kept = result.artifacts;
       for (Artifact& artifact : result.artifacts) slide.former.push_back(std::move(artifact.file));
       if (!result.map_file.empty()) slide.former.push_back(map_path(result.map_file));
     }
@@ -104,6 +106,7 @@ std::string Ledger::enter(EntryStatements& with, std::size_t place, const Manife
     state = "pending";
     start.unmade.push_back(entry.path + ": " + unmade);
   }
+  if (state == "done") start.links += links_among(database_.file().parent_path(), kept, start.first_link);
   if (state == "done" && !slide.incomplete) slide.former.clear();
   if (entry.mine && state == "done" && !now) start.vanished.push_back(entry.path);
   with.place.bind_blob(1, std::string_view(entry.path)).bind(2, static_cast<std::int64_t>(place));

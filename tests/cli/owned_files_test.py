@@ -177,7 +177,9 @@ class Links(BatchCase):
         image, moved = self.out / "images/a.identity.ome.tif", self.folder / "moved.ome.tif"
         image.rename(moved)
         image.symlink_to(moved)
-        self.assertIn("skipped as done: 2 of 2 slides", self.assertDone(run(*command)).stderr)
+        resumed = self.assertDone(run(*command)).stderr
+        self.assertIn("skipped as done: 2 of 2 slides", resumed)
+        self.assertIn(f"{image}: 1 file of slides that are done is a link; what it leads to has not been read", resumed)
         os.truncate(moved, 1000)
         result = run(*command)
         self.assertEqual(result.returncode, 1, result.stderr)

@@ -68,6 +68,35 @@ TEST_CASE("attachments come back exactly and in order") {
   }
 }
 
+TEST_CASE("a file that is a link counts as what it leads to, and is told") {
+  const TemporaryFolder folder;
+  const fs::path out = folder / "out";
+  const auto manifest = make_files(folder, 1);
+  const SlideResult slide = attached_result_of(manifest[0].path, 1);
+  {
+    Ledger ledger(ledger_config(out));
+    CHECK(ledger.begin(manifest, false).links == 0);
+    keep(ledger, 0, slide);
+  }
+  const fs::path file = out / slide.artifacts.front().file;
+  const fs::path moved = folder / "moved";
+  fs::rename(file, moved);
+  fs::create_symlink(moved, file);
+  {
+    Ledger ledger(ledger_config(out));
+    const LedgerStart start = ledger.begin(manifest, false);
+    CHECK(start.done == 1);
+    CHECK(start.links == 1);
+    CHECK(start.first_link == file.string());
+  }
+  fs::remove(moved);
+  Ledger ledger(ledger_config(out));
+  const LedgerStart start = ledger.begin(manifest, false);
+  CHECK(start.done == 0);
+  CHECK(start.links == 0);
+  CHECK(start.unmade.size() == 1);
+}
+
 TEST_CASE("files that a slide had, and has no more, are moved, but none outside of the folder") {
   const TemporaryFolder folder;
   const fs::path out = folder / "out";
