@@ -370,7 +370,8 @@ FolderGuard::FolderGuard(const Config& config, bool overwrite, bool begins_anew)
 void FolderGuard::check_names(const Config& config, const std::vector<std::string>& maps) const {
   // Of an earlier run that lost its ledger the files are this program's, and that is what is to be told.
   if (!begins_anew_) Ledger::check_folder(config);
-  check_progress_target(folder_ / "progress.json", overwrite_ || is_ours_);
+  const fs::path progress = folder_ / "progress.json";
+  check_progress_target(progress, overwrite_ || (is_ours_ && is_link(progress)));
   if (is_ours_) return;
   if (moves_maps_) return;
   check_map_places(folder_, maps);

@@ -135,6 +135,22 @@ class Partial(BatchCase):
                     file.unlink()
                     self.assertDone(run(*command))
 
+    def test_a_foreign_file_where_progress_is_told_stays(self):
+        slide = self.folder_of("s.svs") / "s.svs"
+        self.assertDone(run(slide, "--out", self.out))
+        # Beside a ledger.
+        file = self.out / "progress.json"
+        file.write_text('{"mine": 1}')
+        self.assertOneLine(run(slide, "--out", self.out), 2,
+                           f"{file}: is there already, and this program didn't write it; --overwrite replaces it")
+        self.assertEqual(file.read_text(), '{"mine": 1}')
+        self.assertDone(run(slide, "--out", self.out, "--overwrite"))
+        # As a run that dies leaves it, and before it has written anything.
+        for text in '{\n  "version": 1,\n  "process": {\n    "pid_space": "1"\n', "":
+            file.write_text(text)
+            self.assertDone(run(slide, "--out", self.out))
+            self.assertFalse(file.exists())
+
 
 class Links(BatchCase):
     """A link that has the name of a file is none of this program's, whatever it leads to."""
