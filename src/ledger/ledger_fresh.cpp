@@ -200,6 +200,7 @@ std::string Ledger::move_aside(const Config& config, const Options& options) {
     // Whose the files in them are, nobody can say.
     for (const char* kind : slide_folders) move.move(kind);
   }
+  // All of it: the next run, which has a ledger, would write over what has the name of a map.
   move.move("maps");
   // The next run would add to it. A file of that name is somebody else's.
   if (was_run && is_folder_or_link(folder / earlier_of_failed)) move.move(earlier_of_failed);

@@ -70,10 +70,13 @@ TEST_CASE("an earlier run moves aside, and what isn't its own stays") {
   const TemporaryFolder folder;
   const Config config = earlier_run(folder);
   const fs::path out = config.output.dir;
+  folder.write("out/maps/mine.npy", std::string("mine"));
   std::set<std::string> before = files_in(out);
   CHECK(Ledger::move_aside(config, {}) == (out / "earlier-1").string());
   CHECK(before.erase("notes.txt") + before.erase("images/mine.txt") == 2);
   CHECK(files_in(out / "earlier-1") == before);
+  // What lies among maps moves with them.
+  CHECK_FALSE(fs::exists(out / "maps"));
   CHECK(fs::exists(out / "notes.txt"));
   CHECK(fs::exists(out / "images/mine.txt"));
   CHECK_FALSE(Ledger::has_results(config));
