@@ -650,6 +650,8 @@ def test_labels_are_read_as_they_are(slide, tmp_path):
     whole = made.read_region((0, 0), 0, made.dimensions)[..., 0]
     assert len(numpy.unique(whole)) > 1 and (whole % 4 == 0).all()
     assert numpy.array_equal(made.thumbnail(made.levels[1].size)[..., 0], whole[::2, ::2])
+    # Pixels of 1 micrometre are those of level 1.
+    assert numpy.array_equal(made.read_region((0, 0), size=made.levels[1].size, mpp=1.0)[..., 0], whole[::2, ::2])
     again = tmp_path / "again.ome.tif"
     ss.map(file, lambda pixels: pixels[..., 0], tile=512, batch=4, out=again, labels=True)
     assert numpy.array_equal(ss.Slide(again).read_region((0, 0), 0, made.dimensions)[..., 0], whole)
