@@ -40,6 +40,8 @@ _FRAMEWORKS = ("numpy", "torch", "jax", "cupy")
 _WHITE = {"uint8": 255.0, "uint16": 65535.0}
 # The largest sample.
 _MOST = {"uint8": 255, "uint16": 65535}
+# An image of uint8 or uint16 whose largest sample is below is nearly black: its samples are more likely labels.
+_LEAST_WHITE = 16
 
 
 class MapResult(RunResult):
@@ -268,7 +270,8 @@ def map(
         labels: The same as ``output="labels"``: the function gives one channel of whole numbers, which are written as
             they are. Where tiles overlap, a pixel has the label of the tile whose centre is nearest (of equals the
             earlier one), and levels of the pyramid have every second pixel: labels are never averaged. Without it one
-            channel of whole numbers is an image, whose pixels are; a warning says so of types other than uint8 and uint16.
+            channel of whole numbers is an image, whose pixels are, and which may be JPEG. A warning says so of types
+            other than uint8 and uint16, and of these if no number is above 15.
         activation: Applied to the values first: ``"softmax"`` over the channels of a pixel, ``"sigmoid"`` of each value.
             Scores of classes (logits) need softmax: a sigmoid makes those above about 11.8 equal. With it ``range`` is (0, 1).
         range: Values that become 0 and the largest of ``sample``. What lies beyond is clamped in an image
@@ -376,6 +379,9 @@ def map(
     if exact and output is None and planes.shape[1] == 1 and (first.dtype.kind == "i" or first.dtype.itemsize > 2):
         logger.warning('the function gives one channel of %s, which is blended and averaged; give labels=True if these are labels, '
                        'else output="image"', first.dtype)
+        may_be_labels = False
+    else:
+        may_be_labels = exact and kind == "image" and output is None and planes.shape[1] == 1
     if exact:
         range = (0.0, float(_MOST[sample]))
     elif range is None:
@@ -396,6 +402,7 @@ def map(
     )
     errors: Dict[str, Exception] = {}
     looked = 0
+    largest = 0
 
     def look(values: numpy.typing.NDArray[Any]) -> None:
         """Says once that numbers look like those of another range than the one that nobody named."""
@@ -410,6 +417,7 @@ def map(
             logger.warning("the function gives numbers up to %g, and without range= all from 1 on is white", most)
 
     def serve(milliseconds: int) -> None:
+        nonlocal largest
         found = calls.next(milliseconds)
         if found is None:
             return
@@ -422,6 +430,8 @@ def map(
             if exact and values.dtype != bool:
                 _check_whole(values, _MOST[sample], "labels" if kind == "labels" else "samples")
             planes = called.planes(values, kind)
+            if may_be_labels:
+                largest = max(largest, int(values.max()))
             if guessed:
                 look(values)
         except Exception as error:
@@ -434,6 +444,9 @@ def map(
             call.give(planes)
 
     wait_for(work, on_progress, progress, serve)
+    if 0 < largest < _LEAST_WHITE:
+        logger.warning('the function gave one channel of %s up to %d, which is blended, averaged and stored as a nearly black image; '
+                       'give labels=True if these are labels, bool for a mask, else output="image"', first.dtype, largest)
     result = MapResult(outcome_of(work), errors)
     if to_file:
         for slide in result.failed:

@@ -641,6 +641,21 @@ def test_whole_numbers_that_may_be_labels_are_told(slide, tmp_path, caplog):
     assert not told("int64", labels=True) and not told("int64", output="image") and not told("int64", slice(0, 3))
 
 
+def test_few_unsigned_numbers_that_may_be_labels_are_told(slide, tmp_path, caplog):
+    def told(dtype, most=1, channels=slice(0, 1), **more):
+        caplog.clear()
+        with caplog.at_level("WARNING", logger="slidestream"):
+            ss.map(slide, lambda pixels: ((pixels[..., channels] > 99) * most).astype(dtype), tile=512, batch=4,
+                   out=tmp_path / "a.ome.tif", **more)
+        return caplog.text.count(f"one channel of {dtype} up to {most}, which is blended, averaged and stored")
+
+    assert told("uint8") == told("uint16") == told("uint8", 15) == 1
+    assert not told("uint8", 16) and not told("bool") and not told("uint8", labels=True)
+    assert not told("uint8", output="image") and not told("uint8", channels=slice(0, 3))
+    # Others are told at the start.
+    assert not told("int64")
+
+
 def test_labels_are_read_as_they_are(slide, tmp_path):
     """As a slide, an image of labels gives its own levels, and nothing that is made of several of its pixels."""
     file = tmp_path / "labels.ome.tif"
