@@ -1,13 +1,18 @@
 #include "cli/short_commands.hpp"
 
+#include <spdlog/spdlog.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstddef>
+#include <slidestream/config.hpp>
 #include <slidestream/error.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "cli/run_command.hpp"
+#include "config/keys.hpp"
 
 namespace slidestream::cli {
 
@@ -75,6 +80,21 @@ const std::vector<ShortCommand>& short_commands() {
   return commands;
 }
 
+/// Says so where a format of features is asked for, and the network makes none.
+void warn_of_unused_format(const RunOptions& options) {
+  constexpr std::string_view key = "features.format";
+  const bool asked = std::ranges::any_of(options.settings, [&](const std::string& setting) {
+    return setting.substr(0, setting.find_first_of(" =")) == key;
+  });
+  if (!asked) return;
+  const Config config = effective_config(options);
+  const ModelOutput output = config.model.output;
+  // Where it is open, the network says it.
+  if (config.features.coords_only || output == ModelOutput::vector || output == ModelOutput::automatic) return;
+  spdlog::warn("features.format is for files of features, and decides nothing here: model.output is \"{}\"",
+               find_key("model", "output")->choices[static_cast<std::size_t>(output)]);
+}
+
 int run_short(const ShortCommand& command, RunOptions options) {
   constexpr std::string_view fixed = "operators.run";
   for (const std::string& setting : options.settings) {
@@ -92,6 +112,7 @@ int run_short(const ShortCommand& command, RunOptions options) {
     throw ConfigError(std::string("which network? Name its ONNX file: pipeline ") + command.name +
                       " SLIDE --model FILE.onnx");
   }
+  if (std::string_view(command.operator_name) == "model") warn_of_unused_format(options);
   return run(options);
 }
 

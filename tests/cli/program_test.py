@@ -446,6 +446,14 @@ class ShortForms(Case):
         text = run("segment", small, "--model", self.folder / "net.onnx", "--print-config").stdout
         self.assertIn('\noutput = "image"\n', text)
         self.assertIn('\nformat = "ome-tiff"\n', text)
+        # Files of features have a format; images have none of these.
+        for command, network, output in (("segment", "net", "image"), ("segment", "other", "classes"), ("features", "other", "")):
+            for more in (["-s", "features.format=pt"], []):
+                done = run(command, small, "--model", self.folder / f"{network}.onnx", "--print-config", *more)
+                told = bool(output and more)
+                self.assertEqual(done.stderr.count("decides nothing here"), told, done.stderr)
+                self.assertIn(f'features.format is for files of features, and decides nothing here: model.output is "{output}"'
+                              if told else "", done.stderr)
 
 
 class Results(Case):
