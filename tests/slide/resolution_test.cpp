@@ -104,8 +104,8 @@ TEST_CASE_FIXTURE(Fixture, "a resolution that stands twice says no size of pixel
     tiff.directories[0].tags.push_back({tag, rational, {40000}, {}});
     const SlideInfo found = info();
     CHECK_FALSE(found.mpp.has_value());
-    CHECK(found.warnings == Lines{std::string(tag == x_resolution ? "X" : "Y") +
-                                  "Resolution stands twice: the resolution is passed over"});
+    const std::string name = tag == x_resolution ? "XResolution" : "YResolution";
+    CHECK(found.warnings == Lines{name + " stands twice: the resolution is passed over"});
   }
   // Another place still says it.
   tiff.directories[0].set_text(270, "Scanner|MPP = 0.25");

@@ -141,13 +141,13 @@ bool is_even(const ConstHostView& rgb, std::int64_t x, std::int64_t y) noexcept 
 }
 
 /// Two steps to opposite sides: `steps` reach across a thin stroke, and one step is along another.
-struct Direction {
+struct Crossing {
   std::int64_t x = 0;
   std::int64_t y = 0;
   std::int64_t steps = 0;
 };
 // Each is followed by the one at right angles to it.
-constexpr std::array<Direction, 4> directions = {{{1, 0, 5}, {0, 1, 5}, {1, 1, 4}, {1, -1, 4}}};
+constexpr std::array<Crossing, 4> crossings = {{{1, 0, 5}, {0, 1, 5}, {1, 1, 4}, {1, -1, 4}}};
 
 /// Whether glass is near on both sides of a pixel, and its neighbours along the stroke are like it.
 bool is_on_thin_stroke(const ConstHostView& rgb, std::int64_t x, std::int64_t y) noexcept {
@@ -156,7 +156,7 @@ bool is_on_thin_stroke(const ConstHostView& rgb, std::int64_t x, std::int64_t y)
     if (i < 0 || j < 0 || i >= rgb.image.width || j >= rgb.image.height) return nullptr;
     return rgb.row<const std::uint8_t>(j) + 3 * i;
   };
-  const auto has_glass = [&](const Direction& to, std::int64_t sign) noexcept {
+  const auto has_glass = [&](const Crossing& to, std::int64_t sign) noexcept {
     for (std::int64_t step = sign; step != sign * (to.steps + 1); step += sign) {
       const std::uint8_t* const pixel = pixel_at(x + step * to.x, y + step * to.y);
       if (pixel == nullptr) return false;
@@ -173,9 +173,9 @@ bool is_on_thin_stroke(const ConstHostView& rgb, std::int64_t x, std::int64_t y)
     }
     return true;
   };
-  for (std::size_t i = 0; i < directions.size(); ++i) {
-    const Direction& across = directions[i];
-    const Direction& along = directions[i ^ 1];
+  for (std::size_t i = 0; i < crossings.size(); ++i) {
+    const Crossing& across = crossings[i];
+    const Crossing& along = crossings[i ^ 1];
     if (is_alike(pixel_at(x + along.x, y + along.y)) && is_alike(pixel_at(x - along.x, y - along.y)) &&
         has_glass(across, 1) && has_glass(across, -1)) {
       return true;
