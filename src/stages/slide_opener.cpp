@@ -11,6 +11,7 @@
 #include <slidestream/stitch.hpp>
 
 #include "codec/tile_rule.hpp"
+#include "operators/common/tile_grid.hpp"
 #include "operators/tissue/preparation.hpp"
 #include "planning/network_plan.hpp"
 #include "planning/operator_needs.hpp"
