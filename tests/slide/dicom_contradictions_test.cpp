@@ -33,6 +33,23 @@ std::string out_of_order(int frame, const std::string& said, const std::string& 
          std::to_string(frame) + " is at " + said + ", expected " + expected;
 }
 
+const std::string two_paths = ": the number of optical paths 2 isn't supported; supported: 1";
+const std::string two_planes = ": the number of focal planes 2 isn't supported; supported: 1";
+
+DicomSet path_called(const std::string& name) {
+  DicomSet path;
+  path.text(0x00480106, "SH", name);
+  return path;
+}
+
+DicomSet frame_at_depth(int column, int row, const std::string& depth) {
+  DicomSet position;
+  position.number(0x0048021E, "SL", column).number(0x0048021F, "SL", row).text(0x0040074A, "DS", depth);
+  DicomSet frame;
+  frame.items(0x0048021A, {position});
+  return frame;
+}
+
 }  // namespace
 
 TEST_CASE("DICOM: places that frames of TILED_FULL say are compared with their order, which counts") {
@@ -149,6 +166,83 @@ TEST_CASE("DICOM: of TILED_FULL's frames the first 4,096 are compared (long)") {
   file.set.remove(0x52009229);
   CHECK(error_with_exchanged(4094) == refused);
   CHECK(error_with_exchanged(4096).empty());
+}
+
+TEST_CASE("DICOM: frames of several optical paths are refused, whatever the header says") {
+  const TemporaryFolder folder;
+  const auto says = [&](bool sparse, const std::vector<std::string>& paths, Places places = row_by_row) {
+    DicomFile file = make_dicom(picture_for(Codec::jpeg), {.sparse = sparse});
+    while (file.frames.size() < places.size()) file.frames.push_back(file.frames[file.frames.size() % 6]);
+    std::vector<DicomSet> frames = frames_at(places);
+    for (std::size_t i = 0; i < frames.size(); ++i) frames[i].items(0x00480207, {path_called(paths[i % paths.size()])});
+    file.set.text(0x00280008, "IS", std::to_string(frames.size())).items(0x52009230, frames).remove(0x00480105);
+    return open_error(folder.write("slide.dcm", file.encode()));
+  };
+  const std::string refused = (folder.path() / "slide.dcm").string() + two_paths;
+  Places twice = row_by_row;
+  twice.insert(twice.end(), row_by_row.begin(), row_by_row.end());
+  CHECK(says(true, {"1", "1", "1", "1", "1", "1", "2", "2", "2", "2", "2", "2"}, twice) == refused);
+  CHECK(says(true, {"1", "2"}) == refused);
+  CHECK(says(false, {"1", "2"}) == refused);
+  CHECK(says(true, {"1"}, twice).empty());
+  CHECK(says(true, {"1", ""}).empty());
+  CHECK(says(false, {"1"}).empty());
+}
+
+TEST_CASE("DICOM: parts of a concatenation with several optical paths, or several depths at one place, are refused") {
+  const TemporaryFolder folder;
+  const DicomFile whole = make_dicom(picture_for(Codec::jpeg), {.sparse = true});
+  const auto says = [&](const std::string& path, const std::string& depth) {
+    for (int i = 0; i < 2; ++i) {
+      DicomFile part = whole;
+      DicomSet shared;
+      shared.items(0x00480207, {path_called(i == 0 ? "1" : path)});
+      std::vector<DicomSet> frames;
+      for (const auto& [column, row] : row_by_row) frames.push_back(frame_at_depth(column, row, i == 0 ? "0" : depth));
+      part.set.text(0x00080018, "UI", "1.2.3.1." + std::to_string(i))
+          .text(0x00209161, "UI", "1.2.3.9")
+          .number(0x00209162, "US", i + 1)
+          .number(0x00209163, "US", 2)
+          .number(0x00209228, "UL", std::int64_t{6} * i)
+          .items(0x52009229, {shared})
+          .items(0x52009230, frames);
+      folder.write("part-" + std::to_string(i) + ".dcm", part.encode());
+    }
+    return open_error(folder.path() / "part-0.dcm");
+  };
+  const std::string second = (folder.path() / "part-0.dcm").string() + ": part-1.dcm";
+  CHECK(says("1", "0.0").empty());
+  CHECK(says("2", "0.0") == second + two_paths);
+  CHECK(says("1", "0.5") == second + two_planes);
+}
+
+TEST_CASE("DICOM: the depth of a plane may differ from place to place, and two depths at one place are two planes") {
+  const TemporaryFolder folder;
+  DicomFile file = make_dicom(picture_for(Codec::jpeg), {.sparse = true});
+  const auto expected = pixels_of(folder.write("slide.dcm", file.encode()));
+  std::vector<DicomSet> frames;
+  for (std::size_t i = 0; i < row_by_row.size(); ++i) {
+    const auto [column, row] = row_by_row[i];
+    frames.push_back(frame_at_depth(column, row, "0.00" + std::to_string(i)));
+  }
+  const auto write = [&] {
+    file.set.text(0x00280008, "IS", std::to_string(frames.size())).items(0x52009230, frames);
+    return folder.write("slide.dcm", file.encode());
+  };
+  const fs::path path = write();
+  CHECK(pixels_of(path) == expected);
+  CHECK(Slide::open(path)->info().warnings == Lines{});
+  // The second frame once more: at its depth, in other digits.
+  file.frames.push_back(file.frames[1]);
+  frames.push_back(frame_at_depth(65, 1, "0.0010"));
+  CHECK(pixels_of(write()) == expected);
+  for (const char* other : {"0.002", "0", ""}) {
+    CAPTURE(other);
+    frames.back() = frame_at_depth(65, 1, other);
+    CHECK(open_error(write()) == path.string() + two_planes);
+  }
+  frames.back() = frame_at_depth(65, 1, "deep");
+  CHECK(open_error(write()) == path.string() + ": ZOffsetInSlideCoordinateSystem (0040,074A) isn't a number");
 }
 
 TEST_CASE("DICOM: a PresentationLUTShape that contradicts PhotometricInterpretation is a line") {

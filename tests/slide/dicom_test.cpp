@@ -301,6 +301,8 @@ TEST_CASE("DICOM: what is wrong is said in one line, with the element") {
   CHECK(says([&](F& f) { f.set.number(0x00280103, "US", 1); }) == "PixelRepresentation (0028,0103) 1" + only + "0");
   CHECK(says([&](F& f) { f.set.number(0x00480303, "UL", 3); }) == "the number of focal planes 3" + only + "1");
   CHECK(says([&](F& f) { f.set.items(0x00480105, {{}, {}}); }) == "the number of optical paths 2" + only + "1");
+  CHECK(says([&](F& f) { f.set.remove(0x00480105).number(0x00480302, "UL", 2); }) ==
+        "the number of optical paths 2" + only + "1");
   CHECK(says([&](F& f) { f.set.text(0x00280004, "CS", "PALETTE COLOR"); }) ==
         "PhotometricInterpretation (0028,0004) PALETTE COLOR with 3 samples of jpeg isn't supported");
   CHECK(says([&](F& f) { f.set.number(0x00280002, "US", 4); }) ==

@@ -95,7 +95,7 @@ class ImageReader {
     coding_.tiles.resize(static_cast<std::size_t>(level_.columns * level_.rows));
     std::int64_t before = 0;
     for (OpenFile* file : files) {
-      check_part(*file, before);
+      check_part(*file, before, files.front()->instance.optical_path);
       add_frames(*file);
       add_line(dicom::compare_places(*file, level_));
       before += file->instance.frames;
@@ -124,12 +124,16 @@ class ImageReader {
     if (!line.empty() && std::ranges::find(lines, line) == lines.end()) lines.push_back(std::move(line));
   }
 
-  void check_part(const OpenFile& file, std::int64_t before) const {
+  void check_part(const OpenFile& file, std::int64_t before, const std::string& optical_path) const {
     const Refusal refuse(file);
     const Level own = level_of(file, options_);
     if (own.width != level_.width || own.height != level_.height || own.tile_width != level_.tile_width ||
         own.tile_height != level_.tile_height || own.codec != level_.codec || own.colour != level_.colour) {
       refuse("isn't coded like the part of its image before it");
+    }
+    const std::string& own_path = file.instance.optical_path;
+    if (!own_path.empty() && !optical_path.empty() && own_path != optical_path) {
+      refuse.require(2, 1, "the number of optical paths");
     }
     if (file.instance.frames_before != before) {
       refuse("ConcatenationFrameOffsetNumber (0020,9228) is " + std::to_string(file.instance.frames_before) +
@@ -146,15 +150,27 @@ class ImageReader {
     const Instance& instance = file.instance;
     if (instance.organisation == "TILED_FULL") return instance.frames_before + index;
     if (instance.positions.empty()) return 0;
-    const auto [column, row] = instance.positions[static_cast<std::size_t>(index)];
-    const std::int64_t x = column - 1;
-    const std::int64_t y = row - 1;
+    const Instance::Position& said = instance.positions[static_cast<std::size_t>(index)];
+    const std::int64_t x = said.column - 1;
+    const std::int64_t y = said.row - 1;
     if (x < 0 || y < 0 || x >= level_.width || y >= level_.height || x % level_.tile_width != 0 ||
         y % level_.tile_height != 0) {
-      Refusal{file}("frame " + std::to_string(index + 1) + " is at column " + std::to_string(column) + ", row " +
-                    std::to_string(row) + ", which isn't on the grid of tiles");
+      Refusal{file}("frame " + std::to_string(index + 1) + " is at column " + std::to_string(said.column) + ", row " +
+                    std::to_string(said.row) + ", which isn't on the grid of tiles");
     }
     return y / level_.tile_height * level_.columns + x / level_.tile_width;
+  }
+
+  /// Frames at one place and several depths are several focal planes, whatever the rest says. A plane of its own may
+  /// have another depth at each place.
+  void note_depth(const OpenFile& file, std::size_t frame, std::size_t tile) {
+    if (file.instance.positions.empty()) return;
+    depths_.resize(coding_.tiles.size(), Instance::Position::no_depth);
+    const double depth = file.instance.positions[frame].depth;
+    // No frame begins where a file does.
+    const bool has_frame = coding_.tiles[tile].offset != 0;
+    if (has_frame && depth != depths_[tile]) Refusal{file}.require(2, 1, "the number of focal planes");
+    depths_[tile] = depth;
   }
 
   void add_frames(OpenFile& file) {
@@ -180,7 +196,9 @@ class ImageReader {
       const bool is_inside = range.offset <= size && range.length <= size - range.offset;
       // What lies outside its own file must not be found in the next one.
       range.offset = is_inside ? begin + range.offset : nowhere;
-      coding_.tiles[static_cast<std::size_t>(tile_of(file, static_cast<std::int64_t>(i)))] = range;
+      const auto tile = static_cast<std::size_t>(tile_of(file, static_cast<std::int64_t>(i)));
+      note_depth(file, i, tile);
+      coding_.tiles[tile] = range;
     }
   }
 
@@ -192,6 +210,7 @@ class ImageReader {
   OpenBudget& budget_;
   Level level_;
   LevelCoding coding_;
+  std::vector<double> depths_;  ///< of the frame at each place; empty unless frames say where they are
 };
 
 class SeriesOpener {

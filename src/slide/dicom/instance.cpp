@@ -20,6 +20,7 @@ constexpr const char* big_endian_syntax = "1.2.840.10008.1.2.2";
 
 constexpr Tag per_frame_groups = 0x52009230;
 constexpr Tag pixel_measures = 0x00289110;
+constexpr Tag path_identification = 0x00480207;
 
 /// PixelSpacing, millimetres: between rows, then between columns (PS3.3, 10.7.1.3).
 struct Spacing {
@@ -142,6 +143,9 @@ class InstanceReader {
         return 0;
       case 0x00480105:
         return read_optical_paths(element);
+      case 0x00480302:
+        to.optical_paths = std::max(to.optical_paths, number(element, "NumberOfOpticalPaths"));
+        return 0;
       case 0x00480303:
         to.focal_planes = number(element, "TotalPixelMatrixFocalPlanes");
         return 0;
@@ -210,11 +214,27 @@ class InstanceReader {
 
   /// The functional groups that all frames share.
   std::uint64_t take_shared(const Element& element) {
+    if (element.tag == path_identification) return read_path(element);
     if (element.tag != pixel_measures) return 0;
     std::optional<Spacing> spacing;
     const std::uint64_t end = read_measures(element, spacing);
     set_spacing(spacing);
     return end;
+  }
+
+  /// Frames of several optical paths are several images, whatever the rest says.
+  std::uint64_t read_path(const Element& sequence) {
+    return reader_.read_items(sequence, [this](const Extent& item) {
+      return reader_.read_data_set(item, [this](const Element& inside) -> std::uint64_t {
+        if (inside.tag != 0x00480106) return 0;
+        const std::string path = reader_.text(inside, "OpticalPathIdentifier");
+        if (path.empty()) return 0;
+        std::string& first = instance_.optical_path;
+        if (first.empty()) first = path;
+        if (path != first) instance_.optical_paths = std::max<std::int64_t>(instance_.optical_paths, 2);
+        return 0;
+      });
+    });
   }
 
   std::uint64_t read_measures(const Element& sequence, std::optional<Spacing>& to) {
@@ -236,7 +256,7 @@ class InstanceReader {
   }
 
   /// PerFrameFunctionalGroupsSequence. Of frames that go row by row it can say nothing new but the size of pixels; what
-  /// the first ones say of their places is kept to be compared.
+  /// the first ones say of their places and optical paths is kept to be compared.
   std::uint64_t read_frames(const Element& sequence) {
     has_positions_ = instance_.organisation != "TILED_FULL";
     wants_spacing_ = !instance_.mm_x;
@@ -246,6 +266,7 @@ class InstanceReader {
       if (!wants_place_ && !wants_spacing_) return Reader::stop;
       column_.reset();
       row_.reset();
+      depth_ = Instance::Position::no_depth;
       spacing_.reset();
       const std::uint64_t end =
           reader_.read_data_set(item, [this](const Element& inside) { return take_of_frame(inside); });
@@ -266,11 +287,12 @@ class InstanceReader {
     if (!column_) {
       reader_.refuse("frame " + std::to_string(frame_ + 1) + " has no PlanePositionSlideSequence (0048,021A)");
     }
-    instance_.positions.emplace_back(*column_, row_.value_or(0));
+    instance_.positions.push_back({*column_, row_.value_or(0), depth_});
   }
 
   std::uint64_t take_of_frame(const Element& element) {
     if (element.tag == pixel_measures && wants_spacing_) return read_measures(element, spacing_);
+    if (element.tag == path_identification) return read_path(element);
     if (element.tag != 0x0048021A || !wants_place_) return 0;
     return reader_.read_items(element, [this](const Extent& item) {
       return reader_.read_data_set(item, [this](const Element& inside) -> std::uint64_t {
@@ -278,8 +300,8 @@ class InstanceReader {
           column_ = position_of(inside, "ColumnPositionInTotalImagePixelMatrix");
         } else if (inside.tag == 0x0048021F) {
           row_ = position_of(inside, "RowPositionInTotalImagePixelMatrix");
-        } else if (inside.tag == 0x0040074A && has_positions_) {
-          note_depth(reader_.text(inside, "ZOffsetInSlideCoordinateSystem"));
+        } else if (inside.tag == 0x0040074A && has_positions_ && inside.length > 0) {
+          depth_ = reader_.decimal_texts(inside, "ZOffsetInSlideCoordinateSystem").front();
         }
         return 0;
       });
@@ -292,13 +314,6 @@ class InstanceReader {
     return reader_.signed_value(element, keyword);
   }
 
-  /// Frames at several depths are several focal planes, whatever the rest says.
-  void note_depth(const std::string& depth) {
-    if (first_depth_ && *first_depth_ != depth)
-      instance_.focal_planes = std::max<std::int64_t>(instance_.focal_planes, 2);
-    if (!first_depth_) first_depth_ = depth;
-  }
-
   Reader& reader_;
   const Part part_;
   Instance instance_;
@@ -306,8 +321,8 @@ class InstanceReader {
   std::int64_t frame_ = 0;              ///< that is read, from 0
   std::optional<std::int64_t> column_;  ///< of that frame
   std::optional<std::int64_t> row_;
+  double depth_ = Instance::Position::no_depth;
   std::optional<Spacing> spacing_;
-  std::optional<std::string> first_depth_;
   bool has_positions_ = false;  ///< frames must say where they are
   bool wants_place_ = false;    ///< what the frame says of that is looked at
   bool wants_spacing_ = false;  ///< the groups that frames share don't say it

@@ -2,9 +2,9 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "slide/dicom/data_set.hpp"
@@ -41,6 +41,7 @@ struct Instance {
   std::string lut_shape;  ///< PresentationLUTShape; empty: it doesn't say
   std::int64_t focal_planes = 1;
   std::int64_t optical_paths = 1;
+  std::string optical_path;    ///< identifier of the frames' path; empty: they don't say it
   std::optional<double> mm_x;  ///< size of a pixel, millimetres
   std::optional<double> mm_y;
   bool spacings_differ = false;       ///< frames say several sizes, or some of them none: there is none then
@@ -52,8 +53,15 @@ struct Instance {
   std::uint64_t icc_at = 0;
   std::uint64_t icc_bytes = 0;  ///< 0: no profile
 
-  /// Column and row of each frame's first pixel in the image, from 1; empty unless the frames say them.
-  std::vector<std::pair<std::int64_t, std::int64_t>> positions;
+  /// Where a frame says that it is.
+  struct Position {
+    static constexpr double no_depth = std::numeric_limits<double>::infinity();
+
+    std::int64_t column = 0;  ///< of its first pixel in the image, from 1
+    std::int64_t row = 0;
+    double depth = no_depth;  ///< micrometres
+  };
+  std::vector<Position> positions;  ///< of each frame; empty unless the frames say them
 
   /// Where a frame of TILED_FULL says that its first pixel is, though its number tells that.
   struct SaidPlace {
