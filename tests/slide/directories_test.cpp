@@ -53,6 +53,16 @@ TEST_CASE_FIXTURE(Fixture, "levels are the tiled directories of level 0's shape,
   CHECK(open()->info().associated.size() == 5);
 }
 
+TEST_CASE_FIXTURE(Fixture, "of two images of a level's size the first counts, and a line says so of the second") {
+  tiff.directories = {level(1000, 600), level(500, 300), level(500, 300), level(250, 150), level(250, 150)};
+  const SlideInfo info = open()->info();
+  CHECK(sizes(info) == "1000x600 500x300 250x150 ");
+  CHECK(info.associated == std::vector<std::string>{"image 2", "image 4"});
+  CHECK(info.warnings == std::vector<std::string>{
+                             "the image of 500 x 300 pixels has the size of a level before it: it isn't read, nor 1 "
+                             "smaller"});
+}
+
 TEST_CASE_FIXTURE(Fixture, "level 0 is the largest directory, wherever it stands") {
   tiff.directories = {level(500, 300), level(1000, 600), level(250, 150)};
   CHECK(sizes(open()->info()) == "1000x600 500x300 250x150 ");

@@ -360,7 +360,10 @@ class DirectoryReader {
       if (is_small) ++smaller;
       if (!is_small) unread.push_back(other);
     }
-    warn_of_unread(unread, "is no level of the slide", " more so large", smaller);
+    const auto is_second = [&](const Candidate* level) { return level->size() == unread.front()->size(); };
+    const bool has_level = !unread.empty() && std::any_of(levels.begin() + 1, levels.end(), is_second);
+    warn_of_unread(unread, has_level ? "has the size of a level before it" : "is no level of the slide",
+                   " more so large", smaller);
     return levels;
   }
 
