@@ -242,6 +242,27 @@ TEST_CASE_FIXTURE(Fixture, "names of images that are no levels are words in any 
     tiff.directories[1].set_text(270, text);
     CHECK(sizes(open()->info()) == "1000x600 500x300 250x150 ");
   }
+  // QPTIFF says it by its ImageType. Levels are ReducedResolution.
+  const auto qptiff = [](const std::string& root, const std::string& type) {
+    return "<?xml version=\"1.0\" encoding=\"utf-16\"?><" + root +
+           "><DescriptionVersion>3</DescriptionVersion><ImageType>" + type +
+           "</ImageType><Objective>20x</Objective></" + root + ">";
+  };
+  const std::string root = "PerkinElmer-QPI-ImageDescription";
+  for (const char* type : {"Label", "Overview", "Thumbnail"}) {
+    CAPTURE(type);
+    tiff.directories = {level(1000, 600), level(500, 300), level(250, 150)};
+    tiff.directories[0].set_text(270, qptiff(root, "FullResolution"));
+    tiff.directories[1].set_text(270, qptiff(root, type));
+    tiff.directories[2].set_text(270, qptiff(root, "ReducedResolution"));
+    CHECK(sizes(open()->info()) == "1000x600 250x150 ");
+    std::string name = type;
+    name[0] = static_cast<char>(name[0] | 0x20);
+    CHECK(open()->info().associated == std::vector<std::string>{name});
+    tiff.directories[1].set_text(270, qptiff("Others", type));
+    CHECK(sizes(open()->info()) == "1000x600 500x300 250x150 ");
+  }
+  tiff.directories = {level(1000, 600), level(500, 300), level(250, 150)};
   // The slide itself may be described by any words, and smaller levels repeat them.
   for (const char* text : {"macro", "label 1000x600", "Aperio Image Library\r\nmacro 1000x600"}) {
     CAPTURE(text);

@@ -158,6 +158,16 @@ std::optional<double> scaled(const std::optional<double>& value, double factor) 
   return value ? std::optional(*value * factor) : std::nullopt;
 }
 
+/// What the XML of a QPTIFF calls its image.
+std::string name_in_qptiff(std::string_view xml) {
+  constexpr std::string_view before = "<ImageType>";
+  if (xml.find("<PerkinElmer-QPI-ImageDescription") == std::string_view::npos) return {};
+  const std::size_t at = xml.find(before);
+  if (at == std::string_view::npos) return {};
+  xml.remove_prefix(at + before.size());
+  return name_of_associated_in(xml.substr(0, xml.find('<')));
+}
+
 }  // namespace
 
 SaidPixelSize read_description(std::string_view description, ImageSize image, SlideInfo& info) {
@@ -196,7 +206,7 @@ std::string name_of_associated_in(std::string_view text) {
 
 std::string associated_name(std::string_view description) {
   description = trimmed(description.substr(0, most_searched));
-  if (description.starts_with('<')) return {};
+  if (description.starts_with('<')) return name_in_qptiff(description);
   const std::string_view second = second_line(description);
   if (description.starts_with("Aperio")) {
     std::string name;

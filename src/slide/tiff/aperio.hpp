@@ -22,7 +22,7 @@ std::string name_of_associated_in(std::string_view text);
 
 /// The name that an ImageDescription gives to an image that is no level: label, macro, overview, barcode or thumbnail,
 /// in any case; empty when it gives none. In Aperio's text it is the first word of the second line, and in another one
-/// what `name_of_associated_in` finds in the first or second line. XML isn't looked at.
+/// what `name_of_associated_in` finds in the first or second line. Of XML only the ImageType of a QPTIFF is looked at.
 std::string associated_name(std::string_view description);
 
 /// What Aperio's text says of an image's focus, such as "OffsetZ -0.002"; empty where it says no number.
