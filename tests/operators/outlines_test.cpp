@@ -314,6 +314,33 @@ TEST_CASE("Polygons of QuPath's class Ignore* are left out and counted") {
         "tissue");
 }
 
+TEST_CASE("Polygons of other planes of QuPath's count as tissue, and are counted") {
+  const auto outline = [](const std::string& before, const std::string& behind) {
+    return R"([{"type":"Feature","geometry":{"type":"Polygon",)" + before +
+           R"("coordinates":[[[0,0],[5,0],[5,10],[0,10],[0,0]]])" + behind + "}}]";
+  };
+  PassedOver passed_over;
+  const auto planes_in = [&](const std::string& text) {
+    CHECK_MESSAGE(tissue_share(mask_from_geojson(text, "a.geojson", ten, {1.0, 1.0}, ten, &passed_over)) == 0.5, text);
+    return passed_over.planes;
+  };
+  for (const char* plane : {R"("plane":{"c":-1,"z":1,"t":0})", R"("plane":{"t":2.0})", R"("plane":{"z":3,"a":[0]})"}) {
+    CAPTURE(plane);
+    CHECK(planes_in(outline(std::string(plane) + ",", "")) == 1);
+    CHECK(planes_in(outline("", "," + std::string(plane))) == 1);
+  }
+  for (const char* plane :
+       {R"("plane":{"c":1,"z":0,"t":0})", R"("plane":{"a":{"z":1}})", R"("plane":{"z":[1]})", R"("plane":{"z":"1"})",
+        R"("plane":1)", R"("plane":[1])", R"("other":{"z":1})", R"("plane":{"z":0},"bbox":[1,2])", R"("z":1)"}) {
+    CAPTURE(plane);
+    CHECK(planes_in(outline(std::string(plane) + ",", "")) == 0);
+    CHECK(planes_in(outline("", "," + std::string(plane))) == 0);
+  }
+  CHECK(text_of_passed_over({0, 0, 2}) == "outlines of planes whose z or t isn't 0 count as tissue: 2");
+  CHECK(text_of_passed_over({0, 1, 1}) ==
+        "outlines of the class Ignore* are left out: 1; outlines of planes whose z or t isn't 0 count as tissue: 1");
+}
+
 TEST_CASE("What isn't outlines is refused in one line that names the file") {
   const std::string before = "a.geojson: not usable as tissue outlines: ";
   CHECK(error_of("") == before + "is not JSON: wrong at line 1, column 1, where it ends");

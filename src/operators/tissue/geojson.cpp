@@ -28,7 +28,7 @@ constexpr std::uint64_t most_crossings = std::uint64_t{1} << 32;
 /// What is wrong, without the file's name.
 [[noreturn]] void fail(const std::string& cause) { throw Error(cause); }
 
-/// Draws polygons into a mask, and counts what is passed over.
+/// Draws polygons into a mask, and counts what is passed over or drawn from other planes.
 class Painter final : public GeometrySink {
  public:
   explicit Painter(Mask& mask) : mask_(mask) {}
@@ -36,6 +36,7 @@ class Painter final : public GeometrySink {
   void polygons(const GeoCoordinates& coordinates, bool multiple) override {
     check(coordinates, multiple ? 4 : 3);
     areas_ += coordinates.polygons.size();
+    if (coordinates.is_of_other_plane) ++passed_over_.planes;
     std::size_t ring = 0;
     for (const std::size_t end : coordinates.polygons) {
       paint(coordinates, ring, end);
@@ -214,6 +215,10 @@ std::string text_of_passed_over(const PassedOver& passed_over) {
   if (passed_over.ignored > 0) {
     text += text.empty() ? "" : "; ";
     text += "outlines of the class Ignore* are left out: " + std::to_string(passed_over.ignored);
+  }
+  if (passed_over.planes > 0) {
+    text += text.empty() ? "" : "; ";
+    text += "outlines of planes whose z or t isn't 0 count as tissue: " + std::to_string(passed_over.planes);
   }
   return text;
 }

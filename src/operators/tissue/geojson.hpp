@@ -13,10 +13,11 @@
 
 namespace slidestream::operators {
 
-/// What was passed over in outlines.
+/// What outlines say that doesn't count.
 struct PassedOver {
   std::size_t flat = 0;     ///< points and lines
   std::size_t ignored = 0;  ///< features with polygons whose class is "Ignore*", QuPath's for regions to be ignored
+  std::size_t planes = 0;   ///< geometries with polygons that count, though z or t of QuPath's "plane" isn't 0
 };
 
 /// Counts what was passed over, in a line; empty where that is nothing.

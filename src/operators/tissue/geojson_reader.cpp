@@ -56,7 +56,10 @@ bool GeoJsonReader::number_float(number_float_t value, const string_t& /*text*/)
 bool GeoJsonReader::binary(binary_t& /*value*/) { return scalar(false); }
 
 bool GeoJsonReader::number(double value) {
-  if (children_.empty()) return scalar(false);
+  if (children_.empty()) {
+    if (is_place_of_plane_ && value != 0.0) nodes_.back().is_of_other_plane = true;
+    return scalar(false);
+  }
   ++children_.back();
   const int depth = static_cast<int>(children_.size());
   if (coordinates_.depth == 0) coordinates_.depth = depth;
@@ -102,6 +105,8 @@ bool GeoJsonReader::start_object(std::size_t /*size*/) {
 
 bool GeoJsonReader::key(string_t& value) {
   if (other_depth_ > 0) {
+    const bool is_in_plane = other_depth_ == 1 && children_.empty() && nodes_.back().next == Member::plane;
+    is_place_of_plane_ = is_in_plane && (value == "z" || value == "t");
     next_of_class_ = value == "classification" ? ClassMember::classification
                      : value == "name"         ? ClassMember::name
                      : value == "names"        ? ClassMember::names
@@ -115,6 +120,7 @@ bool GeoJsonReader::key(string_t& value) {
               : value == "features"    ? Member::features
               : value == "geometries"  ? Member::geometries
               : value == "properties"  ? Member::properties
+              : value == "plane"       ? Member::plane
                                        : Member::other;
   return true;
 }
@@ -212,11 +218,13 @@ void GeoJsonReader::enter_other(bool leads) {
   if (leads && class_depth_ == other_depth_) ++class_depth_;
   ++other_depth_;
   next_of_class_ = ClassMember::other;
+  is_place_of_plane_ = false;
 }
 
 void GeoJsonReader::leave_other() {
   if (class_depth_ == other_depth_) --class_depth_;
   --other_depth_;
+  is_place_of_plane_ = false;
 }
 
 void GeoJsonReader::start_node() {
@@ -263,6 +271,7 @@ void GeoJsonReader::end_node(const Node& node) {
   if (is_flat(type)) return sink_.flat();
   if (type == "Polygon" || type == "MultiPolygon") {
     if (!node.has_coordinates) fail_of_missing("coordinates");
+    coordinates_.is_of_other_plane = node.is_of_other_plane;
     return end_polygons(type == "MultiPolygon");
   }
   const bool plain = !type.empty() && type.size() <= 32 && std::all_of(type.begin(), type.end(), [](char c) {

@@ -29,6 +29,7 @@ struct GeoCoordinates {
   int depth = 0;                      ///< of the arrays that are positions: 3 for Polygon, 4 for MultiPolygon; 0: none
   unsigned empty = 0;                 ///< bit d is set where an array of depth d holds nothing
   bool are_sound = true;              ///< all of one depth, and two numbers or more
+  bool is_of_other_plane = false;     ///< z or t of QuPath's "plane" isn't 0
 };
 
 /// Takes geometries. It may throw.
@@ -64,7 +65,7 @@ class GeoJsonReader final : public nlohmann::json_sax<nlohmann::json> {
 
  private:
   /// What the next value of an object is.
-  enum class Member { other, type, coordinates, geometry, features, geometries, properties };
+  enum class Member { other, type, coordinates, geometry, features, geometries, properties, plane };
   /// What the next value on the way to a feature's class is.
   enum class ClassMember { other, classification, name, names };
   /// An object that is a geometry, a feature or a collection.
@@ -78,7 +79,8 @@ class GeoJsonReader final : public nlohmann::json_sax<nlohmann::json> {
     bool has_geometry = false;
     bool has_features = false;
     bool has_geometries = false;
-    bool is_ignored = false;     ///< by its class
+    bool is_ignored = false;  ///< by its class
+    bool is_of_other_plane = false;
     std::size_t first_held = 0;  ///< of what it has of `held_`
   };
   /// Polygons of a feature that is open.
@@ -109,6 +111,7 @@ class GeoJsonReader final : public nlohmann::json_sax<nlohmann::json> {
   std::size_t other_depth_ = 0;  ///< of arrays and objects that are no part of a geometry
   std::size_t class_depth_ = 0;  ///< of those that lead to a class: 1 properties, 2 classification, 3 names
   ClassMember next_of_class_ = ClassMember::other;
+  bool is_place_of_plane_ = false;  ///< the next value is z or t of a plane, unless it lies deeper
   std::vector<Held> held_;
   std::size_t held_positions_ = 0;
   std::vector<std::size_t> children_;  ///< of the arrays of coordinates that are open
