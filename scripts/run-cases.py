@@ -34,10 +34,11 @@ def selected(build, options):
         name, = (part.removeprefix("--test-case=") for part in arguments if part.startswith("--test-case="))
         by_program.setdefault(key, []).append(name)
     parts = []
-    for key, cases in by_program.items():
+    # Programs with many cases first: theirs are the long ones.
+    for key, cases in sorted(by_program.items(), key=lambda entry: -len(entry[1])):
         count = -(-len(cases) // CASES)
         parts += [(key, cases[part::count]) for part in range(count)]
-    return fixtures, sorted(parts, key=lambda part: -len(part[1]))
+    return fixtures, parts
 
 
 def start(key, arguments):
