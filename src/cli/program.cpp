@@ -329,10 +329,10 @@ int guarded_main(int argc, const char* const* argv) {
     return program.main(argc, argv);
   } catch (const ConfigError& error) {
     spdlog::error("{}", error.what());
-    return exit_usage;
+    return failed_status();
   } catch (const OutputError& error) {
     spdlog::error("{}", error.what());
-    return exit_usage;
+    return failed_status();
   } catch (const SlideError& error) {
     spdlog::error("{}", error.what());
     return exit_some_failed;
@@ -340,11 +340,11 @@ int guarded_main(int argc, const char* const* argv) {
     spdlog::error("{}", error.what());
   } catch (const std::bad_alloc&) {
     spdlog::error("{}", memory_shortage);
-    return exit_usage;
+    return failed_status();
   } catch (const std::exception& error) {
     if (is_thread_shortage(error)) {
       spdlog::error("{}", thread_shortage);
-      return exit_usage;
+      return failed_status();
     }
     spdlog::error("internal error: {}", error.what());
   }

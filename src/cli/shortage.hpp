@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <exception>
 #include <slidestream/config.hpp>
@@ -10,6 +11,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "cli/command.hpp"
 #include "system/descriptors.hpp"
 
 /// \file
@@ -21,6 +23,12 @@ inline constexpr const char* memory_shortage =
     "out of memory: lower pipeline.memory_mib and pipeline.threads, or raise the limit of memory";
 inline constexpr const char* thread_shortage =
     "a thread can't be started: lower pipeline.threads, or raise the limit of processes or of memory";
+
+/// Set as the first slide is begun, by any thread.
+inline std::atomic<bool> slide_was_begun{false};
+
+/// How the process ends if it can't go on: once a slide was begun, before its end.
+inline ExitStatus failed_status() noexcept { return slide_was_begun ? exit_ended_early : exit_usage; }
 
 /// Whether it is what a standard thread, or a worker of oneTBB's, says that can't be started.
 inline bool is_thread_shortage(const std::exception& error) {

@@ -45,11 +45,11 @@ class Line {
     line.add("internal error: terminated");
   } catch (const std::bad_alloc&) {
     line.add(memory_shortage);
-    status = exit_usage;
+    status = failed_status();
   } catch (const std::exception& error) {
     if (is_thread_shortage(error)) {
       line.add(thread_shortage);
-      status = exit_usage;
+      status = failed_status();
     } else {
       line.add("internal error: ");
       line.add(error.what());
