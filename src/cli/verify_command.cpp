@@ -269,7 +269,7 @@ int verify(const VerifyOptions& options) {
   }
   if (!options.quiet) {
     std::cout << count_text(all - differing) << " of " << count_text(all) << (all == 1 ? " file" : " files") << " of "
-              << count_text(slides) << (slides == 1 ? " slide is" : " slides are") << " as written"
+              << count_of(slides, "slide") << (all == 1 ? " is" : " are") << " as written"
               << (differing > 0 ? "; delete the others, and the command that made them makes them again\n" : "\n");
   }
   return differing > 0 ? exit_some_failed : exit_done;

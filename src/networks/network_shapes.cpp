@@ -267,6 +267,9 @@ std::size_t choose_output(const std::vector<OnnxTensor>& outputs, const ModelCon
   // Of one alone what doesn't fit is said later.
   if (outputs.size() == 1) return 0;
   if (fitting.size() == 1) return fitting.front();
+  if (fitting.empty()) {
+    throw Error("none of its " + std::to_string(outputs.size()) + " outputs fits model.output: " + list);
+  }
   throw Error("it has " + std::to_string(outputs.size()) + " outputs, and " + std::to_string(fitting.size()) +
               " of them fit model.output; set model.output_name to one of: " + list);
 }

@@ -577,7 +577,7 @@ class Verify(BatchCase):
                             "--shard-by", "size"))
         result = self.assertDone(run("verify", part))
         self.assertEqual(result.stderr, "")
-        self.assertRegex(result.stdout, r"^(\d+) of \1 files of 1 slide is as written\n$")
+        self.assertRegex(result.stdout, r"^(\d+) of \1 files of 1 slide are as written\n$")
         database = sqlite3.connect(part / "run.sqlite")
         with database:
             database.execute("UPDATE slides SET state = 'pending' WHERE mine")

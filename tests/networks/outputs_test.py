@@ -161,6 +161,8 @@ class Outputs(Models):
         for text in ("it has 3 outputs, and 2 of them fit model.output; set model.output_name to one of: ",
                      "last_hidden_state (? x 1 x 3 of float32)", "pooler_output (? x 3 of float32)", "logits (? x 3"):
             self.assertIn(text, refused)
+        refused = self.refused(self.slide, "-o", self.folder / "none", *words(several, "model.output=classes"))
+        self.assertIn("none of its 3 outputs fits model.output: last_hidden_state", refused)
         self.assertIn("its outputs are", self.refused(self.slide, "-o", self.folder / "none",
                                                       *words(several, "model.output_name=pooler")))
 
