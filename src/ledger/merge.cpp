@@ -54,24 +54,16 @@ Part open_part(const std::string& folder) {
   return part;
 }
 
-/// The settings that all parts were made with. They may be those of another version of the program or of the ledger,
-/// when all are of that one. \throws ConfigError.
+/// The settings that all parts were made with, versions first. Ledgers alone say so: files that a run read besides its
+/// slides may have changed since, or be on another machine. \throws ConfigError.
 std::vector<std::pair<std::string, std::string>> check_settings(std::vector<Part>& parts) {
   Part& front = parts.front();
-  auto wanted = ledger_settings(front.config);
-  const auto in_front = stored_settings(*front.database);
   const auto is_version = [](const std::string& key) {
     return key == program_version_key || key == ledger_version_key;
   };
-  const bool is_other = std::ranges::any_of(wanted, [&](const auto& own) {
-    const auto found = in_front.find(own.first);
-    return is_version(own.first) && found != in_front.end() && found->second != own.second;
-  });
-  if (is_other) {
-    // What decided there is for those who made it to know.
-    wanted.assign(in_front.begin(), in_front.end());
-    std::stable_partition(wanted.begin(), wanted.end(), [&](const auto& setting) { return is_version(setting.first); });
-  }
+  const auto in_front = stored_settings(*front.database);
+  std::vector<std::pair<std::string, std::string>> wanted(in_front.begin(), in_front.end());
+  std::ranges::stable_partition(wanted, [&](const auto& setting) { return is_version(setting.first); });
   for (Part& part : parts) {
     const auto difference = first_difference(wanted, stored_settings(*part.database));
     if (!difference) continue;

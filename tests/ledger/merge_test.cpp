@@ -179,6 +179,31 @@ TEST_CASE("what doesn't fit together is refused") {
   }
 }
 
+TEST_CASE("what a run read besides its slides may be gone as its parts are joined") {
+  const TemporaryFolder folder;
+  const auto manifest = make_files(folder, 2);
+  const fs::path reference = folder / "reference.svs";
+  std::ofstream(reference) << "a reference";
+  const auto part = [&](const char* name) {
+    Config config = ledger_config((folder / name).string());
+    config.operators.run = {"spectrum", "stain"};
+    config.stain.reference = reference.string();
+    return config;
+  };
+  const std::vector<std::string> parts = {(folder / "a").string(), (folder / "b").string()};
+  make_part(part("a"), manifest, {0});
+  make_part(part("b"), manifest, {1});
+  fs::remove(reference);
+  merge_ledgers(parts, (folder / "out").string());
+  // Parts with different references stay apart.
+  std::ofstream(reference) << "another reference";
+  make_part(part("c"), manifest, {1});
+  CHECK(contains(message_of<ConfigError>([&] {
+                   merge_ledgers({parts[0], (folder / "c").string()}, (folder / "other").string());
+                 }),
+                 (folder / "c").string() + ": the digest of the stain reference is "));
+}
+
 TEST_CASE("what a merge gives follows from the folders alone, and a refused one changes nothing") {
   const TemporaryFolder folder;
   const auto manifest = make_files(folder, 4);
