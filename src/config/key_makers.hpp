@@ -47,6 +47,15 @@ ConfigKey real(std::string_view section, std::string_view name, Section Config::
   return key;
 }
 
+/// Nothing between -1, which stands for something else, and 0.
+inline ConfigKey or_minus_one(ConfigKey key) {
+  key.check = [](const ConfigValue& value) {
+    const double number = std::get<double>(value);
+    return number == -1.0 || number >= 0.0 ? std::string() : std::string("must be -1, or 0 or more");
+  };
+  return key;
+}
+
 /// Strings and lists: the member's type is the value's.
 template <class Section, class Member>
 ConfigKey plain(std::string_view section, std::string_view name, KeyKind kind, Section Config::*part,

@@ -81,10 +81,11 @@ std::vector<ConfigKey> model_keys() {
       micrometres("model", "mpp", &Config::model, &ModelConfig::mpp,
                   "Micrometres a pixel of the network's tiles, 0.001 to 1000: they are made from the coarsest "
                   "level that is finer. 0 means what MODEL.toml says, else the level's own pixels. Default 0.0."),
-      real("model", "mpp_tolerance", &Config::model, &ModelConfig::mpp_tolerance, -1.0, most_mpp_tolerance,
-           "Largest part of a level's pixels by which model.mpp may differ from them, so that they are used unchanged, "
-           "0 to 0.25; "
-           "pixels that are coarser by more fail the slide. -1 means what MODEL.toml says, else 0.02. Default -1.0."),
+      or_minus_one(real(
+          "model", "mpp_tolerance", &Config::model, &ModelConfig::mpp_tolerance, -1.0, most_mpp_tolerance,
+          "Largest part of a level's pixels by which model.mpp may differ from them, so that they are used unchanged, "
+          "0 to 0.25; "
+          "pixels that are coarser by more fail the slide. -1 means what MODEL.toml says, else 0.02. Default -1.0.")),
       choice("model", "output", &Config::model, &ModelConfig::output, output_names,
              "What the network gives: image (pixels), classes (a channel for each class, two or more; the label is the "
              "channel whose value is largest after blending), labels (one channel of whole numbers, which are never "
@@ -107,10 +108,10 @@ std::vector<ConfigKey> model_keys() {
       choice("model", "where", &Config::model, &ModelConfig::where, where_names,
              "Which tiles the network gets: all, those with tissue, or auto (what MODEL.toml says, else all). "
              "Default auto."),
-      real(
+      or_minus_one(real(
           "model", "tissue_share", &Config::model, &ModelConfig::tissue_share, -1.0, 1.0,
           "With model.where = \"tissue\": the share of a tile that must be tissue, 0 to 1; 0 means any tissue, that is "
-          "one pixel of the mask. -1 means what MODEL.toml says, else 0. Default -1.0."),
+          "one pixel of the mask. -1 means what MODEL.toml says, else 0. Default -1.0.")),
       integer(
           "model", "ignore", &Config::model, &ModelConfig::ignore, 0, 65535,
           "Label of pixels that no tile was computed for: of classes up to 255, of labels up to the largest sample. A "

@@ -6,22 +6,6 @@
 
 namespace slidestream {
 
-namespace {
-
-ConfigKey fill_key() {
-  ConfigKey key = real(
-      "tissue", "fill_um2", &Config::tissue, &TissueConfig::fill_um2, -1.0, 1e12,
-      "Largest area of a hole in tissue that is filled, in square micrometres; 0 means none, -1 all. What ink or a "
-      "dark frame encloses is no hole in tissue. Default 262144.0, a square of 512 micrometres.");
-  key.check = [](const ConfigValue& value) {
-    const double area = std::get<double>(value);
-    return area == -1.0 || area >= 0.0 ? std::string() : std::string("must be -1, or 0 or more");
-  };
-  return key;
-}
-
-}  // namespace
-
 std::vector<ConfigKey> tissue_keys() {
   static const std::vector<std::string> tissue_names = {"auto", "geojson"};
   static const std::vector<std::string> method_names = {"auto", "otsu", "fixed"};
@@ -56,7 +40,10 @@ std::vector<ConfigKey> tissue_keys() {
       real("tissue", "min_um2", &Config::tissue, &TissueConfig::min_um2, 0.0, 1e12,
            "Smallest area of a region of tissue in square micrometres; smaller ones are dropped. Default 2048.0, a "
            "square of 45 micrometres."),
-      fill_key(),
+      or_minus_one(real(
+          "tissue", "fill_um2", &Config::tissue, &TissueConfig::fill_um2, -1.0, 1e12,
+          "Largest area of a hole in tissue that is filled, in square micrometres; 0 means none, -1 all. What ink or a "
+          "dark frame encloses is no hole in tissue. Default 262144.0, a square of 512 micrometres.")),
       choice("tissue", "ink", &Config::tissue, &TissueConfig::ink, ink_names,
              "Strokes of a pen: drop (they are no tissue), or keep (they may be; for stains that are as green or as "
              "blue as ink). With tissue.model and outlines it decides only what stains are fitted to. Default drop."),
