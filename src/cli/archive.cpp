@@ -11,6 +11,7 @@
 #include "cli/archive_start.hpp"
 #include "cli/metrics.hpp"
 #include "cli/own_files.hpp"
+#include "cli/shortage.hpp"
 #include "config/suggest.hpp"
 #include "ledger/artifact_files.hpp"
 #include "ledger/fingerprint.hpp"
@@ -178,6 +179,7 @@ void Archive::end_watch() {
 }
 
 void Archive::slide_started(const std::string& path) noexcept {
+  slide_was_begun = true;
   try {
     ledger_->started(places_.at(path));
   } catch (const std::exception& error) {
