@@ -99,6 +99,8 @@ std::optional<ScheduleStep> Schedule::next_at(Place& place, const std::vector<st
     step.unload = std::move(*way);
     return step;
   }
+  // One worker is left for the network that is loaded ahead.
+  if (place.ahead && place.running + 1 >= workers_) return std::nullopt;
   std::ranges::stable_sort(absent, std::ranges::greater{},
                            [&](std::size_t i) { return std::pair(!is_elsewhere(i, place), waiting[i]); });
   for (const std::size_t i : absent) {
@@ -132,11 +134,13 @@ std::optional<std::size_t> Schedule::to_load(const Place& place, const std::vect
 
 std::optional<ScheduleLoad> Schedule::next_load() {
   if (!has_gpus_) return std::nullopt;
-  const std::vector<std::size_t> waiting = work();
+  const bool are_being_read = std::ranges::none_of(volumes_, &VolumeState::ready);
+  const std::vector<std::size_t> waiting = work(are_being_read);
   for (std::size_t i = 0; i < places_.size(); ++i) {
     Place& place = places_[i];
+    if (place.ahead) continue;
     // A GPU that isn't busy has work that another one may take up.
-    if (place.ahead || place.running < workers_) continue;
+    if (place.running < workers_ && !are_being_read) continue;
     const auto network = to_load(place, waiting);
     if (!network) continue;
     NetworkState& state = place.networks[*network];
@@ -174,10 +178,10 @@ bool Schedule::done(const FragmentTask& task, std::size_t place) {
   return state.running == 0 && state.left.empty();
 }
 
-std::vector<std::size_t> Schedule::work() const {
+std::vector<std::size_t> Schedule::work(bool also_unread) const {
   std::vector<std::size_t> waiting(networks());
   for (const VolumeState& state : volumes_) {
-    if (!state.ready) continue;
+    if (!state.ready && !also_unread) continue;
     for (const std::size_t fragment : state.left) {
       if (may_begin(state, fragment)) ++waiting[network_of(fragment)];
     }

@@ -34,7 +34,7 @@ struct ScheduleStep {
   bool load = false;                ///< the task's network, after that
 };
 
-/// A network that a GPU loads while it computes with others.
+/// A network that a GPU loads while it computes with others, or while the first volumes are read.
 struct ScheduleLoad {
   std::size_t network = 0;
   std::size_t place = 0;            ///< the GPU
@@ -53,7 +53,7 @@ struct ScheduleLoad {
 /// On GPUs networks have memory of their own, and volumes all of the host's. The GPU that computes the fewest fragments
 /// is next. A network that another GPU has is loaded once more only for two fragments or more, and after all others.
 /// Workers end with their networks at about the same time. So each GPU loads as many ahead as it has workers, one at a
-/// time, in memory that no network with work has.
+/// time, in memory that no network with work has. It begins with that while the first volumes are read.
 class Schedule {
  public:
   /// \param networks  one, or one per fragment. \param budget  bytes of the host
@@ -125,8 +125,8 @@ class Schedule {
   bool is_elsewhere(std::size_t network, const Place& place) const noexcept;
   std::size_t layer_of(std::size_t fragment) const noexcept { return fragment * layers_ / fragments_; }
   bool may_begin(const VolumeState& volume, std::size_t fragment) const noexcept;
-  /// Fragments that wait and may be begun, by network.
-  std::vector<std::size_t> work() const;
+  /// Fragments that wait and may be begun, by network. \param also_unread  of volumes that aren't ready, too
+  std::vector<std::size_t> work(bool also_unread = false) const;
   VolumeState& volume(std::size_t number);
   std::optional<ScheduleStep> next_at(Place& place, const std::vector<std::size_t>& waiting);
   ScheduleStep begin(Place& place, std::size_t network);

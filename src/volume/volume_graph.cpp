@@ -34,7 +34,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t usual_in_flight = 8;
 constexpr std::size_t readers = 2;
-/// Each compresses a volume by itself.
+/// Of each, as volumes end at about the same time.
 constexpr std::size_t writers = 8;
 constexpr std::size_t longest_stem = 180;
 
@@ -76,7 +76,7 @@ class Graph final : public VolumeGraph {
         compute_(
             graph_, workers_, [this](const Step& step) { return body([&] { compute(step); }); }, low),
         fuse_(
-            graph_, flow::serial, [this](const Work& work) { return body([&] { fuse(work); }); }, high),
+            graph_, writers, [this](const Work& work) { return body([&] { fuse(work); }); }, high),
         write_(
             graph_, writers, [this](const Work& work) { return body([&] { write(work); }); }, high),
         end_(
@@ -123,7 +123,7 @@ class Graph final : public VolumeGraph {
     for (const runtime::StageMeter* meter : meters()) {
       StageReport& stage = result.stages.emplace_back();
       stage = {meter->name(), meter->busy_seconds(), meter->wait_seconds(), meter->items(), meter->bytes()};
-      stage.parallel = static_cast<int>(meter == &compute_meter_ ? workers_ : meter == &write_meter_ ? writers : 1);
+      stage.parallel = static_cast<int>(at_a_time(meter));
     }
   }
 
@@ -155,6 +155,12 @@ class Graph final : public VolumeGraph {
       if (!error_) error_ = error;
     }
     control_.request_stop();
+  }
+
+  std::size_t at_a_time(const runtime::StageMeter* stage) const noexcept {
+    if (stage == &read_meter_) return readers;
+    if (stage == &compute_meter_) return workers_;
+    return stage == &open_meter_ ? 1 : writers;
   }
 
   /// Nobody uses them: their memory is free when this returns.

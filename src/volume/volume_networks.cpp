@@ -346,6 +346,7 @@ void VolumeNetworks::find_gpu_memory() {
 /// On the first of the GPUs; the others are taken to be like it. A network's memory stays taken, as much as fragments
 /// wanted at a time.
 NetworkNeeds VolumeNetworks::measured_on_gpu(std::size_t network) {
+  first_.reset();
   const int gpu = gpus_.front().gpu;
   const auto scores = chooses_on_gpu() ? networks::make_device_scores(scores_size(), gpu) : nullptr;
   const std::uint64_t before = networks::free_memory(gpu);
@@ -366,6 +367,7 @@ NetworkNeeds VolumeNetworks::measured_on_gpu(std::size_t network) {
     // Of one network two fragments are computed at a time, of several one of each.
     gpu_memory_.runs = files_.size() == 1 && with_runs(2) <= std::ranges::min(gpu_memory_.budgets) ? 2 : 1;
     for (Place& place : gpus_) place.runs = static_cast<int>(gpu_memory_.runs);
+    first_ = session;
   }
   return {with_runs(gpu_memory_.runs), 0};
 }
@@ -403,8 +405,15 @@ void VolumeNetworks::check_like_first(std::size_t network, const OnnxSession& se
 }
 
 std::shared_ptr<const LoadedNetwork> VolumeNetworks::load(std::size_t network, std::size_t place) const {
-  auto session = open(network, place);
-  check_like_first(network, *session);
+  std::shared_ptr<const OnnxSession> session;
+  if (network == 0 && place == 0) {
+    const std::lock_guard lock(mutex_);
+    session = std::move(first_);
+  }
+  if (session == nullptr) {
+    session = open(network, place);
+    check_like_first(network, *session);
+  }
   return std::make_shared<const LoadedNetwork>(std::move(session), input_shape_, output_shape_);
 }
 

@@ -88,6 +88,8 @@ class VolumeNetworks {
   std::uint64_t beside_gpu_ = 0;
   mutable std::mutex mutex_;
   mutable std::vector<std::vector<FragmentMemory>> kept_;  ///< by GPU; guarded by mutex_
+  /// The first network on the first GPU, as it was loaded to be measured, until `load` takes it; guarded by mutex_.
+  mutable std::shared_ptr<const networks::OnnxSession> first_;
 };
 
 }  // namespace slidestream::volume

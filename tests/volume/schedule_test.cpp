@@ -339,6 +339,34 @@ TEST_CASE("a GPU loads networks ahead while it computes, and no worker loads one
   }
 }
 
+TEST_CASE("GPUs load networks while the first volumes are read, and a worker is left for them") {
+  const std::vector<NetworkNeeds> networks(8, {100, 0});
+  Schedule schedule(networks, 8, 100, 2, ScheduleGpus{{800, 800}, 1});
+  CHECK_FALSE(schedule.next_load());
+  REQUIRE(schedule.admit(0, 10));
+  CHECK_FALSE(schedule.next());
+  for (std::size_t place = 0; place < 2; ++place) {
+    const auto load = schedule.next_load();
+    REQUIRE(load);
+    CHECK(load->place == place);
+    CHECK(load->network == place);
+  }
+  CHECK_FALSE(schedule.next_load());
+  schedule.loaded(0, 0);
+  schedule.ready(0);
+  // The first GPU computes and loads; the second one waits for its network, and one of its workers loads another.
+  std::vector<ScheduleStep> begun;
+  while (const auto step = schedule.next()) begun.push_back(*step);
+  REQUIRE(begun.size() == 3);
+  CHECK((begun[0].place == 0 && begun[0].task.network == 0 && !begun[0].load));
+  CHECK(std::ranges::count_if(begun, [](const ScheduleStep& step) { return step.place == 1 && step.load; }) == 1);
+  CHECK(std::ranges::none_of(begun, [](const ScheduleStep& step) { return step.task.network == 1; }));
+  schedule.loaded(1, 1);
+  const auto waited = schedule.next();
+  REQUIRE(waited);
+  CHECK((waited->place == 1 && waited->task.network == 1 && !waited->load));
+}
+
 TEST_CASE("a volume that was dropped ends with its last running fragment") {
   Schedule schedule({{10, 5}}, 3, 100, 2);
   REQUIRE(schedule.admit(7, 20));
