@@ -5,6 +5,7 @@
 #include <memory>
 #include <slidestream/slide.hpp>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "colour/colour_conversion.hpp"
@@ -27,6 +28,9 @@ struct LevelCoding {
   bool in_items = false;
   /// Pixels of a tile of the file that OpenSlide decodes for one of ours; 0: it doesn't say.
   std::uint64_t pixels_behind = 0;
+  /// While a slide is opened: the image's name if it is no level. Empty unless it only is one if those of its size
+  /// before it are none.
+  std::string spare_name;
   // Where tiles are several planes:
   Codec plane_codec = Codec::none;  ///< of each
   std::uint64_t plane_bytes = 0;    ///< that a plane of a tile takes to decode

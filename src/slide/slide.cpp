@@ -7,6 +7,7 @@
 #include <slidestream/error.hpp>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "slide/formats.hpp"
@@ -16,6 +17,7 @@
 #include "slide/padded_level.hpp"
 #include "slide/slide_impl.hpp"
 #include "slide/srgb_conversion.hpp"
+#include "slide/unread_images.hpp"
 
 namespace slidestream {
 
@@ -108,28 +110,67 @@ std::string cut_padding(const Slide& slide, Slide::Impl& impl, std::size_t level
          " of them are the slide";
 }
 
-/// Small tiled pages of the slide's shape that show something else, such as its label, are no levels. Others lose what
-/// pads them.
+/// Makes an image of a level.
+void make_associated(Slide::Impl& impl, std::size_t level, std::string name) {
+  impl.info.associated.push_back(std::move(name));
+  impl.container->make_associated(level);
+  const auto at = static_cast<std::ptrdiff_t>(level);
+  impl.info.levels.erase(impl.info.levels.begin() + at);
+  impl.coded.erase(impl.coded.begin() + at);
+  impl.codings.erase(impl.codings.begin() + at);
+}
+
+/// Spares that a slide doesn't need, for one line.
+class UnneededSpares {
+ public:
+  void add(const Level& base, const Level& spare) {
+    const auto side = [](std::int64_t pixels) { return static_cast<std::uint64_t>(pixels); };
+    if (is_small_beside(side(spare.width), side(spare.height), side(base.width), side(base.height))) {
+      ++images_.smaller;
+    } else if (images_.width > 0) {
+      ++images_.others;
+    } else {
+      images_.width = side(spare.width);
+      images_.height = side(spare.height);
+    }
+  }
+
+  void warn(std::vector<std::string>& warnings) const {
+    if (images_.width > 0) warnings.push_back(line_of(images_));
+  }
+
+ private:
+  UnreadImages images_{0, 0, size_of_level_before, 0, " more so large", 0};
+};
+
+/// Small tiled pages of the slide's shape that show something else, such as its label, are no levels: another image of
+/// that size may be the level. Others lose what pads them.
 void settle_levels(const Slide& slide, Slide::Impl& impl, const OpenOptions& options) {
   const OpenBudget budget(impl.info.path, impl.files.size(), options);
   std::vector<Level>& levels = impl.info.levels;
+  UnneededSpares unneeded;
+  bool is_found = false;  // the level of a size that several images have
   for (std::size_t i = 1; i < levels.size();) {
+    const std::string spare_name = impl.codings[i].spare_name;
+    if (spare_name.empty()) is_found = false;
+    if (is_found) {
+      unneeded.add(levels.front(), levels[i]);
+      make_associated(impl, i, spare_name);
+      continue;
+    }
     const std::string size = size_text(levels[i]);
     const std::string line = cut_padding(slide, impl, i, budget);
     impl.compared_bytes = std::max(impl.compared_bytes, likeness_bytes(slide.coded_level(i - 1), slide.coded_level(i)));
-    if (is_like_level(slide, i - 1, i, budget)) {
+    is_found = is_like_level(slide, i - 1, i, budget);
+    if (is_found) {
       if (!line.empty()) impl.info.warnings.push_back(line);
       ++i;
       continue;
     }
     impl.info.warnings.push_back("the image of " + size + " pixels isn't like the slide: it is no level");
-    impl.info.associated.push_back("image of " + size);
-    impl.container->make_associated(i);
-    const auto at = static_cast<std::ptrdiff_t>(i);
-    levels.erase(levels.begin() + at);
-    impl.coded.erase(impl.coded.begin() + at);
-    impl.codings.erase(impl.codings.begin() + at);
+    make_associated(impl, i, spare_name.empty() ? "image of " + size : spare_name);
   }
+  unneeded.warn(impl.info.warnings);
 }
 
 /// Gives images of one name numbers, so that each can be asked for: "mask", "mask 2".

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <optional>
-#include <tuple>
+#include <slidestream/error.hpp>
 #include <unordered_set>
 #include <utility>
 
@@ -13,6 +13,7 @@
 #include "slide/tiff/aperio_images.hpp"
 #include "slide/tiff/candidate.hpp"
 #include "slide/tiff/grey_planes.hpp"
+#include "slide/tiff/level_candidates.hpp"
 #include "slide/tiff/level_tags.hpp"
 #include "slide/tiff/ome_xml.hpp"
 #include "slide/tiff/pixel_sizes.hpp"
@@ -20,6 +21,7 @@
 #include "slide/tiff/pyramid.hpp"
 #include "slide/tiff/raw_directory.hpp"
 #include "slide/tiff/stacked_planes.hpp"
+#include "slide/unread_images.hpp"
 
 namespace slidestream {
 namespace {
@@ -54,10 +56,10 @@ class DirectoryReader {
     if (!ome_ && planes.size() == 1 && options_.channel != 0) refuse_stacked_planes(file_, raw_, main[first].raw);
     const std::size_t plane = choose_plane(main, planes);
     const std::size_t base = planes[plane];
-    if (slide_is_aperios(main[base])) name_aperios_images(main, base);
+    if (main[base].is_aperios) name_aperios_images(main, base);
     const std::vector<Candidate> subs = sub_directories(main[base].raw);
-    const std::vector<const Candidate*> levels = levels_of(main, subs, planes, plane);
-    for (const Candidate* level : levels) add_level(level->raw);
+    std::vector<const Candidate*> levels = levels_of(main, subs, planes, plane);
+    add_levels(levels, main);
     name_associated(main, levels, planes, plane);
     // The first plane's text is about all of them.
     describe(main[planes.front()]);
@@ -135,7 +137,7 @@ class DirectoryReader {
   /// directories in it are of another file.
   void read_ome(const std::vector<Candidate>& main) {
     const std::string name = file_.path().filename().string();
-    for (const std::size_t at : {std::size_t{0}, largest(main)}) {
+    for (const std::size_t at : {std::size_t{0}, largest_image(main)}) {
       const std::string text = text_of(main[at]);
       if (text.find('<') == std::string::npos) continue;
       std::vector<std::uint64_t> samples;
@@ -158,13 +160,13 @@ class DirectoryReader {
   /// The directory of level 0, or of its first plane.
   std::size_t first_plane(const std::vector<Candidate>& main) {
     const OmeImage* image = ome_image();
-    if (image == nullptr || !has_places_) return largest(main);
+    if (image == nullptr || !has_places_) return largest_image(main);
     const auto text = [](const ImageSize& s) { return std::to_string(s.width) + " x " + std::to_string(s.height); };
     // A file of a set needn't have the first plane. Without a set, numbers that leave it out aren't this file's.
     if (image->directories.empty() || (!image->directories.contains(0) && image->elsewhere.empty())) {
       has_places_ = false;
       if (image->directories.empty()) slide_.info.warnings.push_back("the image that its OME-XML declares isn't there");
-      return largest(main);
+      return largest_image(main);
     }
     const std::size_t said = image->directories.begin()->second;
     const bool has_size = image->width > 0 && image->height > 0;
@@ -182,22 +184,6 @@ class DirectoryReader {
     const auto at = static_cast<std::size_t>(other - main.begin());
     slide_.info.warnings.push_back(contradiction + ": directory " + std::to_string(at) + ", which has them, is read");
     return at;
-  }
-
-  /// The largest image, whatever it says of itself; of equals one that says nothing, then one with tiles, then the
-  /// first. Beside tiles, strips with another image's name are none, and in Aperio's files no strips are.
-  std::size_t largest(const std::vector<Candidate>& main) {
-    const bool has_tiles =
-        std::ranges::any_of(main, [](const Candidate& c) { return c.tiled && c.associated.empty(); });
-    const bool is_aperios = has_tiles && slide_is_aperios(main.front());
-    const auto rank = [&](const Candidate& c) {
-      const bool is_candidate = c.tiled || !has_tiles || (c.associated.empty() && !is_aperios);
-      const double area = static_cast<double>(c.width) * static_cast<double>(c.height);
-      return std::tuple(is_candidate, area, c.associated.empty(), c.tiled);
-    };
-    const auto found =
-        std::ranges::max_element(main, [&](const Candidate& a, const Candidate& b) { return rank(a) < rank(b); });
-    return static_cast<std::size_t>(found - main.begin());
   }
 
   /// The slide is nothing else; and words that it has itself, repeated in another directory, say nothing of that one.
@@ -220,7 +206,7 @@ class DirectoryReader {
 
   /// Directories of the planes of level 0, of which this file may hold some; `numbers_` are then theirs.
   std::vector<std::size_t> planes_of(const std::vector<Candidate>& main, std::size_t first) {
-    std::vector<std::size_t> same = same_size(main, main[first]);
+    std::vector<std::size_t> same = images_as_large(main, main[first]);
     const OmeImage* image = ome_image();
     if (image == nullptr || !has_places_ || !image->is_placed) return same;
     std::vector<std::size_t> planes;
@@ -239,21 +225,6 @@ class DirectoryReader {
                                      " of its images of the slide's size: they aren't read");
     }
     return planes;
-  }
-
-  /// Numbers of the directories that are as large as `one`. Those that say that they are reduced images or masks are
-  /// none, nor are labels and the like.
-  std::vector<std::size_t> same_size(const std::vector<Candidate>& main, const Candidate& one) const {
-    constexpr std::uint64_t reduced_or_mask = FILETYPE_REDUCEDIMAGE | FILETYPE_MASK;
-    std::vector<std::size_t> found;
-    for (std::size_t i = 0; i < main.size(); ++i) {
-      const Candidate& other = main[i];
-      const bool same =
-          one.width > 0 && other.width == one.width && other.height == one.height && other.tiled == one.tiled;
-      const bool whole = (other.type & reduced_or_mask) == 0;
-      if (&other == &one || (same && whole && other.associated.empty())) found.push_back(i);
-    }
-    return found;
   }
 
   /// Which of the planes of level 0 is read. \throws SlideError where there are several and none is chosen
@@ -313,12 +284,8 @@ class DirectoryReader {
     return result;
   }
 
-  static bool is_level(const Candidate& candidate) {
-    return candidate.tiled && candidate.associated.empty() && !candidate.is_beside;
-  }
-
   /// Level 0 and what is smaller, largest first. SubIFDs are levels; where there are none, images of the main chain are
-  /// that no image of the OME-XML claims, and that have sizes of one pyramid.
+  /// that no image of the OME-XML claims, and that have sizes of one pyramid. Those have spares behind them.
   std::vector<const Candidate*> levels_of(const std::vector<Candidate>& main, const std::vector<Candidate>& subs,
                                           const std::vector<std::size_t>& planes, std::size_t plane) {
     const std::size_t base = planes[plane];
@@ -327,7 +294,7 @@ class DirectoryReader {
     std::vector<const Candidate*> others;
     std::vector<ImageSize> sizes;
     for (std::size_t i = 0; i < main.size(); ++i) {
-      if (i == base || !is_level(main[i]) || is_claimed(i) || plane_of(main, planes, main[i]) != plane) continue;
+      if (i == base || !may_be_level(main[i]) || is_claimed(i) || plane_of(main, planes, main[i]) != plane) continue;
       const auto is_same = [&](const Candidate* level) { return are_same(*level, main[i]); };
       if (std::ranges::any_of(levels, is_same)) {
         copies_.insert(i);
@@ -344,13 +311,14 @@ class DirectoryReader {
     }
     if (levels.empty()) {
       for (const std::size_t i : pyramid_below(main[base].size(), sizes)) levels.push_back(others[i]);
+      // Aperio's files say which images are levels.
+      if (!main[base].is_aperios) levels = with_spares(levels, others);
     }
     levels.insert(levels.begin(), &main[base]);
     std::vector<const Candidate*> unread;
     std::size_t smaller = 0;
     for (const Candidate* other : others) {
-      const bool is_small = static_cast<double>(other->width) * static_cast<double>(other->height) <
-                            static_cast<double>(main[base].width) * static_cast<double>(main[base].height) / 4.0;
+      const bool is_small = is_small_beside(other->width, other->height, main[base].width, main[base].height);
       // Those of the slide's size were counted before.
       const bool is_counted =
           ome_image() != nullptr && other->width == main[base].width && other->height == main[base].height;
@@ -362,8 +330,7 @@ class DirectoryReader {
     }
     const auto is_second = [&](const Candidate* level) { return level->size() == unread.front()->size(); };
     const bool has_level = !unread.empty() && std::any_of(levels.begin() + 1, levels.end(), is_second);
-    warn_of_unread(unread, has_level ? "has the size of a level before it" : "is no level of the slide",
-                   " more so large", smaller);
+    warn_of_unread(unread, has_level ? size_of_level_before : "is no level of the slide", " more so large", smaller);
     return levels;
   }
 
@@ -380,11 +347,8 @@ class DirectoryReader {
   void warn_of_unread(const std::vector<const Candidate*>& images, const std::string& what, const std::string& others,
                       std::size_t smaller = 0) {
     if (images.empty()) return;
-    const auto nor = [](std::size_t count, const std::string& kind) {
-      return count == 0 ? std::string() : ", nor " + std::to_string(count) + kind;
-    };
-    warn_of_image(*images.front(),
-                  what + ": it isn't read" + nor(images.size() - 1, others) + nor(smaller, " smaller"));
+    const Candidate& first = *images.front();
+    slide_.info.warnings.push_back(line_of({first.width, first.height, what, images.size() - 1, others, smaller}));
   }
 
   /// Whether two directories have the same tiles.
@@ -398,22 +362,41 @@ class DirectoryReader {
                                    std::to_string(image.height) + " pixels " + what);
   }
 
-  /// Those that are smaller versions of the slide, largest first, the first of equals.
-  static std::vector<const Candidate*> reductions(const Candidate& base, const std::vector<Candidate>& subs) {
-    std::vector<const Candidate*> smaller;
-    for (const Candidate& sub : subs) {
-      if (is_level(sub) && is_reduction(base.size(), sub.size())) smaller.push_back(&sub);
+  /// Spares come after all levels, so that they take nothing from what the levels may have.
+  void add_levels(std::vector<const Candidate*>& levels, const std::vector<Candidate>& main) {
+    const auto is_spare = [&](std::size_t i) { return i > 0 && levels[i]->size() == levels[i - 1]->size(); };
+    for (std::size_t i = 0; i < levels.size(); ++i) {
+      if (!is_spare(i)) add_level(levels[i]->raw, slide_.info.levels.size());
     }
-    const auto key = [](const Candidate* c) { return std::pair(c->width, c->height); };
-    std::ranges::stable_sort(smaller, [&](auto* a, auto* b) { return key(a) > key(b); });
-    const auto end = std::unique(smaller.begin(), smaller.end(), [&](auto* a, auto* b) { return key(a) == key(b); });
-    smaller.erase(end, smaller.end());
-    return smaller;
+    for (std::size_t i = 1; i < levels.size();) {
+      if (!is_spare(i) || add_spare(*levels[i], i, "image " + std::to_string(levels[i] - main.data()))) {
+        ++i;
+        continue;
+      }
+      warn_of_unread({levels[i]}, size_of_level_before, "");
+      levels.erase(levels.begin() + static_cast<std::ptrdiff_t>(i));
+    }
   }
 
-  static bool slide_is_aperios(const Candidate& base) { return base.is_aperios; }
+  /// \return whether the image can be read as a level
+  bool add_spare(const Candidate& image, std::size_t at, const std::string& name) {
+    const std::size_t warnings = slide_.info.warnings.size();
+    try {
+      add_level(image.raw, at);
+    } catch (const StorageError&) {
+      throw;
+    } catch (const StoppedError&) {
+      throw;
+    } catch (const SlideError&) {
+      slide_.info.warnings.resize(warnings);
+      return false;
+    }
+    slide_.codings[at].spare_name = name;
+    return true;
+  }
 
-  void add_level(const RawDirectory& directory) {
+  /// \param at  its number
+  void add_level(const RawDirectory& directory, std::size_t at) {
     Level level;
     LevelCoding coding;
     TiffContainer::LevelPlace place;
@@ -421,7 +404,7 @@ class DirectoryReader {
         read_level(raw_, budget_, directory, file_, options_, is_aperios_, level, coding, slide_.info.warnings);
     place.directory = directory.offset;
     if (const RawEntry* icc = directory.find(TIFFTAG_ICCPROFILE)) place.icc = *icc;
-    container_.add_level(std::move(place));
+    container_.add_level(std::move(place), at);
     std::vector<Level>& levels = slide_.info.levels;
     if (levels.empty() && coding.channels > 1) {
       slide_.info.channels = channel_names({coding.channels, coding.channels, {}, false});
@@ -429,13 +412,13 @@ class DirectoryReader {
     if (!levels.empty()) {
       level.downsample = level_factor(levels.front().width, level.width);
     }
-    levels.push_back(level);
-    slide_.codings.push_back(std::move(coding));
+    levels.insert(levels.begin() + static_cast<std::ptrdiff_t>(at), level);
+    slide_.codings.insert(slide_.codings.begin() + static_cast<std::ptrdiff_t>(at), std::move(coding));
   }
 
   void name_associated(const std::vector<Candidate>& main, const std::vector<const Candidate*>& levels,
                        const std::vector<std::size_t>& planes, std::size_t plane) {
-    const bool is_aperios = slide_is_aperios(*levels.front());
+    const bool is_aperios = levels.front()->is_aperios;
     std::vector<std::string> unnamed;
     for (std::size_t i = 0; i < main.size(); ++i) {
       const auto same = [&](const Candidate* level) { return level->raw.offset == main[i].raw.offset; };

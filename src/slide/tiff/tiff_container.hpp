@@ -10,6 +10,7 @@
 #include <mutex>
 #include <slidestream/slide.hpp>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "slide/container.hpp"
@@ -51,7 +52,10 @@ class TiffContainer final : public Container {
   /// The slide's only file, which outlives it.
   explicit TiffContainer(const File& file) : file_(file) {}
 
-  void add_level(LevelPlace place) { levels_.push_back(std::move(place)); }
+  /// \param at  its number
+  void add_level(LevelPlace place, std::size_t at) {
+    levels_.insert(levels_.begin() + static_cast<std::ptrdiff_t>(at), std::move(place));
+  }
   void add_associated(std::uint64_t directory) { associated_.push_back(directory); }
 
   IccProfile icc_profile(std::size_t level) const override;
