@@ -54,6 +54,31 @@ TEST_CASE_FIXTURE(Fixture, "libvips' XML gives the pixel size of the slide that 
         Lines{"the description says 0.5 micrometres per pixel, and the resolution 1: the description counts"});
 }
 
+TEST_CASE_FIXTURE(Fixture, "libvips' XML of a smaller level: a line says that the pixel size may be level 0's") {
+  const std::string size = property("openslide.mpp-x", "0.25") + property("openslide.mpp-y", "0.25");
+  const std::string power = property("openslide.objective-power", "40");
+  SlideInfo info = with(size + power + property("slide-level", "2"));
+  CHECK(info.mpp.value_or(0.0) == 0.25);
+  CHECK_FALSE(info.magnification.has_value());
+  CHECK(info.warnings == Lines{"the description says that the file was made from level 2 of a slide: its pixel size "
+                               "may be level 0's; input.mpp sets another one"});
+  // Without a size there is nothing to doubt.
+  info = with(power + property("slide-level", "2"));
+  CHECK_FALSE(info.mpp.has_value());
+  CHECK(info.warnings.empty());
+  // Of level 0 the objective counts, too. What is no number says nothing.
+  for (const std::string& level : {std::string(), property("slide-level", "0"), property("slide-level", "2x")}) {
+    CAPTURE(level);
+    info = with(size + power + level);
+    CHECK(info.mpp.value_or(0.0) == 0.25);
+    CHECK(info.magnification.value_or(0.0) == 40.0);
+    CHECK(info.warnings.empty());
+  }
+  info = with(power);
+  CHECK_FALSE(info.mpp.has_value());
+  CHECK(info.magnification.value_or(0.0) == 40.0);
+}
+
 TEST_CASE_FIXTURE(Fixture, "libvips' XML without a pixel size that can be one") {
   CHECK_FALSE(with("").mpp.has_value());
   CHECK(with("").warnings.empty());
