@@ -296,7 +296,7 @@ void JpegDecoder::decode(const TileJob& job, std::span<const std::byte> bytes) {
   frame.marks = marks_of(jpeg);
   const PixelsOf pixels_of = check_frame(job, frame, "JPEG frame");
   // Four components are inks for most writers of JPEG: that they are colours and alpha the slide must say, too.
-  if (job.demand.tiles_say_colour && components == 4 && job.coding.samples != components) {
+  if (components == 4 && job.coding.samples != components) {
     throw TileError("the JPEG frame has 4 components, and SamplesPerPixel says " + std::to_string(job.coding.samples));
   }
   const DecodeMemory::Lease memory =

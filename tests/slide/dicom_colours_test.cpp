@@ -201,6 +201,16 @@ TEST_CASE("DICOM: components named and quantised as YCbCr under the label RGB ar
   CHECK(slide_of(even, "YBR_FULL")->info().warnings == Lines{});
 }
 
+TEST_CASE("DICOM: a JPEG frame of four components may be of inks, and is a bad tile") {
+  const TemporaryFolder folder;
+  const Bytes four = encode_jpeg(make_picture(64, 64, 4, 9), {.coding = JpegOptions::Coding::unknown});
+  for (const char* says : {"RGB", "YBR_FULL_422"}) {
+    CAPTURE(says);
+    const std::string error = read_error(folder.write("slide.dcm", file_of(four, Codec::jpeg, says).encode()));
+    CHECK(error.find("the JPEG frame has 4 components, and SamplesPerPixel says 3") != std::string::npos);
+  }
+}
+
 TEST_CASE("DICOM: each JPEG frame has the colour that its own sampling leaves, whatever the first frame is") {
   const TemporaryFolder folder;
   const Picture picture = cut(picture_for(Codec::jpeg), 0, 0, 128, 64);

@@ -102,6 +102,8 @@ TEST_CASE("grey, inverted grey, and extra samples") {
   const Picture four = make_picture(64, 48, 4, 6);
   const Bytes with_alpha = encode_jpeg2000(four, {.irreversible = false, .colour_transform = false});
   CHECK(OneTile(with_alpha, 34712, rgb_photometric, 4).read() == formula(four));
+  // No marker of JPEG 2000 calls four components inks: the fourth is dropped, whatever the tag counts.
+  CHECK(OneTile(with_alpha, 34712, rgb_photometric, 3).read() == formula(four));
   CHECK(OneTile(with_alpha, 34712, grey_photometric, 1).error().find("codestream has 4 components") !=
         std::string::npos);
 }

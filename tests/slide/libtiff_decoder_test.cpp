@@ -122,6 +122,34 @@ TEST_CASE("WebP") {
   }
 }
 
+TEST_CASE("WebP of four components where SamplesPerPixel says 3: three colours, or a bad tile by libtiff") {
+  if (TIFFIsCODECConfigured(COMPRESSION_WEBP) != 1) {
+    report_skipped("libtiff was built without WebP");
+    return;
+  }
+  const TemporaryFolder folder;
+  Picture picture = make_picture(32, 32, 4, 2);
+  // Opaque pixels alone would be coded without alpha, and colours of transparent ones aren't kept.
+  for (std::size_t i = 3; i < picture.data.size(); i += 4) picture.data[i] = i % 8 == 3 ? 128 : 255;
+  const auto written =
+      Slide::open(write_tiff(folder, picture, {.width = 32, .height = 32, .compression = COMPRESSION_WEBP}));
+  CHECK(read_level_rgb(*written) == rgb_of(picture));
+  const TileRange range = written->tile(0, 0);
+  Bytes tile(range.length);
+  written->read(range.offset, tile);
+  TestTiff tiff;
+  tiff.directories = {tiled_directory(32, 32, 32, 32, 3)};
+  tiff.directories[0].set_short(259, COMPRESSION_WEBP).set_short(262, PHOTOMETRIC_RGB).tiles = {tile};
+  const auto path = folder.write("three.tif", tiff.bytes());
+  const std::string error = read_error(path);
+  CAPTURE(error);
+  if (error.empty()) {
+    CHECK(read_level_rgb(*Slide::open(path)) == rgb_of(picture));
+  } else {
+    CHECK(error.find("libtiff: ") != std::string::npos);
+  }
+}
+
 TEST_CASE("predictors are libtiff's matter") {
   const TemporaryFolder folder;
   const Picture picture = make_picture(70, 50, 3, 3);
