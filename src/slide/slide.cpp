@@ -136,7 +136,7 @@ class UnneededSpares {
   }
 
   void warn(std::vector<std::string>& warnings) const {
-    if (images_.width > 0) warnings.push_back(line_of(images_));
+    if (images_.width > 0) warnings.push_back(unread_line(images_));
   }
 
  private:

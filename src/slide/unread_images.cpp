@@ -7,7 +7,7 @@ bool is_small_beside(std::uint64_t width, std::uint64_t height, std::uint64_t sl
          static_cast<double>(slide_width) * static_cast<double>(slide_height) / 4.0;
 }
 
-std::string line_of(const UnreadImages& images) {
+std::string unread_line(const UnreadImages& images) {
   const auto nor = [](std::size_t count, const std::string& kind) {
     return count == 0 ? std::string() : ", nor " + std::to_string(count) + kind;
   };

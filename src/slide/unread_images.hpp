@@ -22,6 +22,6 @@ inline constexpr const char* size_of_level_before = "has the size of a level bef
 /// Whether an image has less than a quarter of the slide's pixels. Such images are counted, but get no line.
 bool is_small_beside(std::uint64_t width, std::uint64_t height, std::uint64_t slide_width, std::uint64_t slide_height);
 
-std::string line_of(const UnreadImages& images);
+std::string unread_line(const UnreadImages& images);
 
 }  // namespace slidestream

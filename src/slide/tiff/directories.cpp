@@ -348,7 +348,7 @@ class DirectoryReader {
                       std::size_t smaller = 0) {
     if (images.empty()) return;
     const Candidate& first = *images.front();
-    slide_.info.warnings.push_back(line_of({first.width, first.height, what, images.size() - 1, others, smaller}));
+    slide_.info.warnings.push_back(unread_line({first.width, first.height, what, images.size() - 1, others, smaller}));
   }
 
   /// Whether two directories have the same tiles.
