@@ -178,13 +178,16 @@ void Archive::end_watch() {
   write_metrics(false);
 }
 
-void Archive::slide_started(const std::string& path) noexcept {
+fs::path Archive::slide_started(const std::string& path) noexcept {
   slide_was_begun = true;
   try {
-    ledger_->started(places_.at(path));
+    const std::size_t place = places_.at(path);
+    ledger_->started(place);
+    if (!map_files_.empty()) return fs::path(config_.output.dir) / map_path(map_files_.at(place));
   } catch (const std::exception& error) {
     fail(error.what());
   }
+  return {};
 }
 
 void Archive::slide_unwritten(const std::string& path) noexcept {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -41,8 +42,8 @@ class Archive {
 
   /// Connects with the run, and keeps the ledger alive and the files up to date from now on.
   void watch(RunControl& control);
-  /// Before a slide is opened; any thread.
-  void slide_started(const std::string& path) noexcept;
+  /// Before a slide is opened; any thread. Returns where its map will lie; empty without maps.
+  std::filesystem::path slide_started(const std::string& path) noexcept;
   /// The run ends as a file of the slide can't be written; any thread.
   void slide_unwritten(const std::string& path) noexcept;
   /// What the names of a slide's images begin with; any thread. \throws OutputError where the ledger can't keep it: the

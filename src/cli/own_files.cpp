@@ -10,11 +10,15 @@
 #include <slidestream/error.hpp>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "config/suggest.hpp"
 #include "ledger/database.hpp"
 #include "ledger/ledger.hpp"
+#include "ledger/map_files.hpp"
+#include "ledger/owner.hpp"
 #include "ledger/schema.hpp"
+#include "ledger/start_notes.hpp"
 #include "output/views.hpp"
 #include "sink/view_page.hpp"
 #include "volume/nifti_file.hpp"
@@ -357,11 +361,20 @@ FolderGuard::FolderGuard(const Config& config, bool overwrite, bool begins_anew)
     const std::unique_ptr<Database> database = open_to_read(folder_ / ledger_name);
     Statement files(*database, "SELECT file FROM artifacts");
     while (files.step()) made_.insert((folder_ / files.text(0)).string());
-    // A process that dies may have given files their names.
-    Statement failed(*database,
-                     "SELECT image_name FROM slides WHERE state = 'failed' AND image_name IS NOT NULL AND "
-                     "coalesce(CAST(cause AS TEXT), '') NOT LIKE 'the process died%'");
-    while (failed.step()) failed_.insert(failed.text(0));
+    Statement maps(*database, "SELECT map_name FROM slides WHERE map_name IS NOT NULL");
+    while (maps.step()) made_.insert((folder_ / map_path(maps.text(0))).string());
+    ended_well_ = !read_owner(*database).has_value();
+    const std::vector<std::int64_t> noted = notes_to_enter(*database);
+    const std::unordered_set<std::int64_t> begun(noted.begin(), noted.end());
+    // A process that dies may have given files their names. Another slide that failed has no files.
+    Statement slides(*database,
+                     "SELECT id, image_name, attempts > 0, state = 'failed' AND coalesce(CAST(cause AS TEXT), '') NOT "
+                     "LIKE 'the process died%' FROM slides WHERE image_name IS NOT NULL");
+    while (slides.step()) {
+      const bool is_begun = slides.integer(2) != 0 || begun.contains(slides.integer(0));
+      const bool has_failed = slides.integer(3) != 0;
+      slides_.emplace(slides.text(1), has_failed ? Past::failed : is_begun ? Past::begun : Past::none);
+    }
   } catch (const Error&) {
     // Who begins the run says what is wrong with the ledger.
   }
@@ -393,17 +406,31 @@ void FolderGuard::check_file(const fs::path& file) const {
     throw SlideError(one_line(file.string()) +
                      ": is there already, and the folder had no ledger that lists it; --overwrite replaces it");
   }
-  if (is_ours_ && (kind == nullptr || !kind->always_says_so) && !is_of_failed(file)) return;
+  if (kind == nullptr || !kind->always_says_so) {
+    const Past past = past_of(file);
+    // Where the last process lost its power, starts of slides may be lost, and files not.
+    if (past == Past::begun || (past == Past::none && is_ours_ && !ended_well_)) return;
+  }
   throw SlideError(refusal(file));
 }
 
-/// NAME.SUFFIX, where the ledger has a slide NAME that failed: that has no files.
-bool FolderGuard::is_of_failed(const fs::path& file) const {
-  const std::string name = file.filename().string();
-  for (std::size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1)) {
-    if (failed_.contains(name.substr(0, dot))) return true;
+void FolderGuard::check_map(const fs::path& file) const {
+  std::error_code code;
+  if (overwrite_ || made_.contains(file.string()) || type_of(file) == fs::file_type::not_found) return;
+  if (is_link(file)) throw SlideError(refusal(file));
+  // The ledger has a map before the map has a file. A row that is damaged may have lost the name.
+  if (is_own(file) || past_of(file) == Past::begun || !fs::is_regular_file(file, code)) return;
+  throw SlideError(refusal(file));
+}
+
+/// Of the slide NAME, where the file is NAME.SUFFIX. Names may have dots: the longest counts.
+FolderGuard::Past FolderGuard::past_of(const fs::path& file) const {
+  std::string name = file.filename().string();
+  for (std::size_t dot = name.rfind('.'); dot != std::string::npos; dot = name.rfind('.')) {
+    name.resize(dot);
+    if (const auto found = slides_.find(name); found != slides_.end()) return found->second;
   }
-  return false;
+  return Past::none;
 }
 
 void FolderGuard::check_page(const fs::path& page) const {

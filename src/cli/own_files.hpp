@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -49,21 +50,29 @@ class FolderGuard {
   /// Checks a slide's file before it is begun. Thread-safe. \throws SlideError as `check_target`.
   void check_file(const std::filesystem::path& file) const;
 
+  /// Checks the name of a slide's map before the slide is begun: the ledger lists the map, or has begun the slide, or
+  /// nothing is there. An empty path is none. Thread-safe. \throws SlideError as `check_target`.
+  void check_map(const std::filesystem::path& file) const;
+
   /// Checks the name that an image has while it is written. Thread-safe. \throws SlideError as `check_partial_target`.
   void check_partial(const std::filesystem::path& partial) const;
 
  private:
+  /// What the ledger said of a slide before the run.
+  enum class Past { none, begun, failed };
+
   void check_page(const std::filesystem::path& page) const;
-  bool is_of_failed(const std::filesystem::path& file) const;
+  Past past_of(const std::filesystem::path& file) const;
 
   std::filesystem::path folder_;
   bool overwrite_;
   bool begins_anew_;
-  bool moves_maps_;  ///< with other results, before the first is written
-  bool had_ledger_;  ///< before the run
-  bool is_ours_;     ///< it has a ledger: files that don't say whose they are count as this program's
-  std::unordered_set<std::string> made_;    ///< files that the ledger lists, whatever became of them
-  std::unordered_set<std::string> failed_;  ///< names of files of slides that failed before the run
+  bool moves_maps_;                               ///< with other results, before the first is written
+  bool had_ledger_;                               ///< before the run
+  bool is_ours_;                                  ///< it has a ledger, which the run continues
+  bool ended_well_ = true;                        ///< the process that had the ledger gave it back
+  std::unordered_set<std::string> made_;          ///< files and maps that the ledger lists, whatever became of them
+  std::unordered_map<std::string, Past> slides_;  ///< by what the names of their files begin with
 };
 
 }  // namespace slidestream::cli

@@ -262,7 +262,7 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
   ProgressDisplay display(options.quiet, options.log_json,
                           Estimate(start.bytes_left, slides.size(), start.bytes - start.bytes_left));
   ProgressFile progress_file(progress_file_of(config.output.dir), [&] { return archive.owns_folder(); });
-  control.on_start = [&](const std::string& path) { archive.slide_started(path); };
+  control.on_start = [&](const std::string& path) { guard.check_map(archive.slide_started(path)); };
   control.image_name = [&](const std::string& path) { return archive.image_name(path); };
   control.check_file = [&](const std::filesystem::path& file) { guard.check_file(file); };
   control.check_partial = [&](const std::filesystem::path& file) { guard.check_partial(file); };

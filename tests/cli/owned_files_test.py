@@ -1,8 +1,10 @@
 """Whose files are replaced, moved and removed: `PIPELINE=path/to/pipeline owned_files_test.py [CLASS ...]`."""
 
+import contextlib
 import os
 import shutil
 import socket
+import sqlite3
 import unittest
 
 from archive_test import results
@@ -250,6 +252,48 @@ class MapPlaces(BatchCase):
         file.rmdir()
         self.assertDone(run(*command))
         self.assertTrue(file.is_file())
+
+
+class NeverBegun(BatchCase):
+    """Files with names of results, beside a ledger that knows nothing of their slides."""
+
+    def test_files_of_others_fail_their_slides_alone(self):
+        slides = self.folder_of("a.svs")
+        command = [slides, "--out", self.out, "--operators", "spectrum,tissue", "--maps", "npy"]
+        self.assertDone(run(*command))
+        for name in "b.svs", "c.svs", "d.svs", "e.svs":
+            shutil.copy(slides / "a.svs", slides / name)
+        window_map, link, outlines = (self.out / name for name in ("maps/b.npy", "maps/c.npy", "images/d.tissue.geojson"))
+        window_map.write_text("mine\n")
+        link.symlink_to("nothing")
+        outlines.write_text("mine\n")
+        for more in [], ["--retry-failed"]:
+            result = run(*command, *more)
+            self.assertEqual(result.returncode, 1, result.stderr)
+            for file in window_map, outlines:
+                self.assertIn(f"{file}: {REFUSAL}\n", result.stderr)
+                self.assertEqual(file.read_text(), "mine\n")
+            self.assertIn(f"{link}: {LINK}\n", result.stderr)
+            self.assertTrue(link.is_symlink())
+            self.assertEqual([row["status"] for row in self.rows()], ["done", "failed", "failed", "failed", "done"])
+        self.assertDone(run(*command, "--retry-failed", "--overwrite"))
+        self.assertEqual(window_map.read_bytes(), (self.out / "maps/a.npy").read_bytes())
+        self.assertFalse(link.is_symlink())
+        self.assertNotEqual(outlines.read_text(), "mine\n")
+
+    def test_a_map_of_a_slide_that_was_begun_is_replaced(self):
+        slides, file = self.folder_of("a.svs"), self.out / "maps/a.npy"
+        command = [slides, "--out", self.out, "--maps", "npy"]
+        self.assertDone(run(*command))
+        good = file.read_bytes()
+        for change, status in (("attempts = 1", 0), ("attempts = 1, map_name = NULL", 0), ("attempts = 0, map_name = NULL", 1)):
+            with self.subTest(change):
+                with contextlib.closing(sqlite3.connect(self.out / "run.sqlite")) as ledger, ledger:
+                    ledger.execute(f"UPDATE slides SET state = 'pending', {change}")
+                file.write_bytes(b"another")
+                result = run(*command)
+                self.assertEqual(result.returncode, status, result.stderr)
+                self.assertEqual(file.read_bytes(), b"another" if status else good)
 
 
 class Earlier(BatchCase):
