@@ -179,28 +179,36 @@ struct Planner {
 
   /// The largest row of tiles says how much more memory there would have to be: all parts of it grow alike.
   [[noreturn]] void fail_for_room(const LevelPlan& plan) const {
-    const std::string row =
-        "a row of tiles of " + std::to_string(level.tile_width) + " x " + std::to_string(level.tile_height) + " pixels";
-    if (!makes_images() || limits.output_bytes == 0) {
-      throw Error(row + " doesn't fit a slot of " + std::to_string(limits.slot_bytes >> 10) +
-                  " KiB; raise pipeline.memory_mib or lower pipeline.queue_depth");
-    }
     double share = 1.0;
-    for (std::int64_t y = 0; y < level.rows; ++y) {
-      BatchNeeds needs = needs_of_rows(plan.panels[0], columns_of(plan, 0), y);
-      fits(needs);
-      const auto slot = static_cast<double>(needs.plane_bytes() + needs.compressed_bytes + slot_slack);
-      share = std::max({share, slot / static_cast<double>(limits.slot_bytes),
-                        static_cast<double>(needs.carried_bytes()) / static_cast<double>(limits.carry_bytes),
-                        options.levels_on_device
-                            ? 0.0
-                            : static_cast<double>(needs.image_bytes) / static_cast<double>(limits.output_bytes)});
+    for (std::size_t panel = 0; panel < plan.panels.size(); ++panel) {
+      for (std::int64_t y = 0; y < level.rows; ++y) share = std::max(share, share_of_row(plan, panel, y));
     }
-    // A little more, for what is rounded down to whole pages.
-    const auto wanted = static_cast<std::int64_t>(std::ceil(share * 1.001 * pipeline.memory_mib)) + 1;
-    throw Error(row + " and of full width, as images need it, doesn't fit a slot of " +
-                std::to_string(limits.slot_bytes >> 10) + " KiB; raise pipeline.memory_mib to " +
-                std::to_string(wanted) + " or lower pipeline.queue_depth");
+    std::int64_t wanted = 0;
+    if (limits.carry_bytes > 0 && share > 1.0) {
+      // Parts are rounded down to whole pages.
+      constexpr double page = 4096;
+      constexpr double most_memory_mib = 1 << 24;
+      const double memory = share * (1.0 + page / static_cast<double>(limits.carry_bytes)) * pipeline.memory_mib;
+      if (memory < most_memory_mib) wanted = static_cast<std::int64_t>(std::ceil(memory)) + 1;
+    }
+    throw RoomError("a row of tiles of " + std::to_string(level.tile_width) + " x " +
+                        std::to_string(level.tile_height) + " pixels" +
+                        (makes_images() ? " and of full width, as images need it," : "") + " doesn't fit a slot of " +
+                        std::to_string(limits.slot_bytes >> 10) + " KiB; raise pipeline.memory_mib " +
+                        (wanted > 0 ? "to " + std::to_string(wanted) + " " : "") + "or lower pipeline.queue_depth",
+                    wanted);
+  }
+
+  /// Of the room for a batch, how much a row of tiles takes.
+  double share_of_row(const LevelPlan& plan, std::size_t panel, std::int64_t row) const {
+    BatchNeeds needs = needs_of_rows(plan.panels[panel], columns_of(plan, panel), row);
+    fits(needs);
+    const auto of_room = [](std::int64_t bytes, std::size_t room) {
+      return room == 0 ? 0.0 : static_cast<double>(bytes) / static_cast<double>(room);
+    };
+    return std::max({of_room(needs.plane_bytes() + needs.compressed_bytes + slot_slack, limits.slot_bytes),
+                     of_room(needs.carried_bytes(), limits.carry_bytes),
+                     options.levels_on_device ? 0.0 : of_room(needs.image_bytes, limits.output_bytes)});
   }
 
   std::span<const OutputRange> columns_of(const LevelPlan& plan, std::size_t panel) const {

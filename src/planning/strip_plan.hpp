@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <slidestream/config.hpp>
+#include <slidestream/error.hpp>
 #include <slidestream/operator.hpp>
 #include <slidestream/slide.hpp>
 
@@ -157,6 +159,17 @@ constexpr std::int64_t device_batch_pixels = std::int64_t{1} << 30;
 /// but its own.
 constexpr std::int64_t device_slide_pixels = std::int64_t{3} << 30;
 
+/// A row of tiles doesn't fit a slot.
+class RoomError : public Error {
+ public:
+  RoomError(const std::string& what, std::int64_t memory_mib) : Error(what), memory_mib_(memory_mib) {}
+  /// `pipeline.memory_mib` with which it would fit; 0: that isn't known.
+  std::int64_t memory_mib() const noexcept { return memory_mib_; }
+
+ private:
+  std::int64_t memory_mib_;
+};
+
 /// What decides how a level is cut, besides the configuration.
 struct PlanOptions {
   std::int64_t fragments = 1;
@@ -205,8 +218,8 @@ std::vector<OperatorNeeds> fitting_needs(const Level& level, std::span<const Ope
 /// rows of outputs), each a chain of strips that needs nothing of the others: tiles at their edges are decoded for
 /// both. Strips have about `strip_height` x `batch_strips` rows, in whole tile rows, and fewer where the slot is too
 /// small for them. Where an operator makes an image, there is one chain of full width. There is at least one operator.
-/// \throws Error when the level is smaller than a window, or a single row of tiles doesn't fit a slot, however narrow;
-/// the message names the key to turn.
+/// \throws Error when the level is smaller than a window, RoomError when a single row of tiles doesn't fit a slot,
+/// however narrow; the message names the key to turn.
 LevelPlan plan_level(const Level& level, std::span<const OperatorNeeds> operators, const PipelineConfig& pipeline,
                      const SlotLimits& limits, CompressedBytes compressed_bytes, const void* context,
                      const PlanOptions& options = {});

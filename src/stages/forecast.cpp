@@ -277,16 +277,20 @@ class Planner {
     opening_.push_back(opening_bytes(*opened));
     if (needs_.empty()) return;
     slide.table_bytes = table_bytes(*opened);
-    if (!slide.decoded_on_gpu) {
-      slide.tile_bytes = decoding_bytes(opened->coded_level(index), coding_of(*opened, index));
-      check_decode_memory(config_, *opened, index);
-    }
     const TileRanges ranges{*opened, index};
     slide.levels_on_gpu = levels_on_device(level, needs_, machine_.limits);
-    const LevelPlan plan = plan_level(
-        level, fitting_needs(level, needs_), config_.pipeline, machine_.limits, &TileRanges::compressed_bytes, &ranges,
-        {fragments_of_slide(config_.gpu.split_slides, slides - index_in_run, machine_.lanes), slide.decoded_on_gpu,
-         batch_pixels_of(index_in_run, slides, machine_.lanes, slide.levels_on_gpu), slide.levels_on_gpu});
+    const auto planned = [&] {
+      return plan_level(
+          level, fitting_needs(level, needs_), config_.pipeline, machine_.limits, &TileRanges::compressed_bytes,
+          &ranges,
+          {fragments_of_slide(config_.gpu.split_slides, slides - index_in_run, machine_.lanes), slide.decoded_on_gpu,
+           batch_pixels_of(index_in_run, slides, machine_.lanes, slide.levels_on_gpu), slide.levels_on_gpu});
+    };
+    if (!slide.decoded_on_gpu) {
+      slide.tile_bytes = decoding_bytes(opened->coded_level(index), coding_of(*opened, index));
+      check_decode_memory(config_, *opened, index, planned);
+    }
+    const LevelPlan plan = planned();
     if (spectrum_) {
       const Size windows = needs_[*spectrum_].footprint.outputs({level.width, level.height});
       slide.windows_x = windows.width;

@@ -136,7 +136,7 @@ void SlideOpener::begin(SlideRun& run, SlideAttempt& attempt) {
   prepare_operators(run, give_up);
   run.decode_on_device = context_.gpus != nullptr && context_.gpus->decodes(*run.slide, run.level);
   if (!run.decode_on_device && !context_.operators.empty()) {
-    check_decode_memory(context_.config, *run.slide, run.level);
+    check_decode_memory(context_.config, *run.slide, run.level, [&] { plan_of(run); });
   }
   plan(run);
   begin_result(run);
@@ -145,24 +145,30 @@ void SlideOpener::begin(SlideRun& run, SlideAttempt& attempt) {
 
 /// Cuts the slide into strips and chains, where an operator reads its pixels.
 void SlideOpener::plan(SlideRun& run) const {
+  if (auto planned = plan_of(run)) {
+    run.plan = std::move(*planned);
+    const Level& level = run.slide->info().levels[run.level];
+    context_.pixels_started += static_cast<std::uint64_t>(level.width * level.height);
+  }
+  run.chains = std::vector<Chain>(run.plan.chains.size());
+}
+
+/// Nothing where no operator has a window: others have found what they want in the small level.
+std::optional<LevelPlan> SlideOpener::plan_of(SlideRun& run) const {
   const TileRanges ranges{*run.slide, run.level};
   const Level& level = run.slide->info().levels[run.level];
   const bool any_fits = std::ranges::any_of(
       context_.needs, [&level](const OperatorNeeds& needs) { return has_window(level, needs.footprint); });
-  // Where none does, others have found what they want in the small level.
-  if (any_fits) {
-    // A device makes the levels of all images or of none.
-    run.levels_on_device = !run.lacks_any() && levels_on_device(level, context_.needs, context_.limits);
-    const std::int64_t fragments =
-        fragments_of_slide(context_.config.gpu.split_slides, slides_.size() - run.index, context_.lanes);
-    run.plan = plan_level(
-        level, fitting_needs(level, context_.needs), context_.config.pipeline, context_.limits,
-        &TileRanges::compressed_bytes, &ranges,
-        {fragments, run.decode_on_device,
-         batch_pixels_of(run.index, slides_.size(), context_.lanes, run.levels_on_device), run.levels_on_device});
-    context_.pixels_started += static_cast<std::uint64_t>(level.width * level.height);
-  }
-  run.chains = std::vector<Chain>(run.plan.chains.size());
+  if (!any_fits) return std::nullopt;
+  // A device makes the levels of all images or of none.
+  run.levels_on_device = !run.lacks_any() && levels_on_device(level, context_.needs, context_.limits);
+  const std::int64_t fragments =
+      fragments_of_slide(context_.config.gpu.split_slides, slides_.size() - run.index, context_.lanes);
+  return plan_level(
+      level, fitting_needs(level, context_.needs), context_.config.pipeline, context_.limits,
+      &TileRanges::compressed_bytes, &ranges,
+      {fragments, run.decode_on_device,
+       batch_pixels_of(run.index, slides_.size(), context_.lanes, run.levels_on_device), run.levels_on_device});
 }
 
 /// Makes room for the slide's sums and its map.

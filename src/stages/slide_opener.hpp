@@ -40,6 +40,7 @@ class SlideOpener {
   void tell_of_shortage(const SlideRun& run);
   void begin(SlideRun& run, SlideAttempt& attempt);
   void plan(SlideRun& run) const;
+  std::optional<LevelPlan> plan_of(SlideRun& run) const;
   void begin_result(SlideRun& run) const;
   /// Whether the slide has taken longer than one may, the time to open it counted.
   bool is_late(runtime::Clock::time_point begin) const;

@@ -10,6 +10,7 @@
 
 #include "operators/registry.hpp"
 #include "planning/device_sizing.hpp"
+#include "slide/test_images.hpp"
 #include "stages/run/batch.hpp"
 #include "stages/run_threads.hpp"
 #include "stages/source.hpp"
@@ -288,4 +289,25 @@ TEST_CASE("small levels are in the forecast of whatever looks at them") {
   const RunForecast of_tissue = forecast_run(config, slides);
   CHECK(of_tissue.small_levels_bytes > 0);
   CHECK(of_tissue.host_bytes() >= of_tissue.small_levels_bytes);
+}
+
+TEST_CASE("memory for decoding is advised together with that for the row of tiles") {
+  const test::TemporaryFolder folder;
+  test::TestTiff tiff;
+  tiff.directories = {test::tiled_directory(4096, 4096, 4096, 4096, 1)};
+  tiff.directories[0].set_short(259, 8);
+  // Nobody decodes it.
+  tiff.directories[0].tiles = {test::Bytes(100)};
+  const std::string slide = folder.write("slide.tif", tiff.bytes()).string();
+  Config config;
+  config.pipeline.backend = Backend::cpu;
+  config.pipeline.threads = 1;
+  config.pipeline.memory_mib = 32;
+  config.operators.run = {"identity"};
+  config.image.format = ImageFormat::ome_tiff;
+  const std::string refusal = forecast_run(config, {slide}).slides.at(0).error;
+  const std::string advice = "and decoding may take 8 MiB; raise pipeline.memory_mib to ";
+  REQUIRE_MESSAGE(refusal.find(advice) != std::string::npos, refusal);
+  config.pipeline.memory_mib = std::stoi(refusal.substr(refusal.find(advice) + advice.size()));
+  CHECK(forecast_run(config, {slide}).slides.at(0).error == "");
 }

@@ -335,3 +335,36 @@ TEST_CASE("a tile that fits no slot names the key to turn") {
       plan_level(make_level(4000, 4000, 256, 256), windows, {}, slot_limits(PipelineConfig{}, windows), huge, nullptr),
       doctest::Contains("raise pipeline.memory_mib"), Error);
 }
+
+TEST_CASE("the memory that is advised is enough at the first try") {
+  const std::vector<OperatorNeeds> images = {{{}, rgb_plane, 3}};
+  int advised = 0;
+  for (const int depth : {1, 4, 64, 1024}) {
+    for (const int memory_mib : {64, 100, 640}) {
+      for (const std::int64_t tile : {512, 4096}) {
+        for (const std::int64_t width : {4000, 65000, 300000}) {
+          INFO("depth ", depth, ", ", memory_mib, " MiB, tiles of ", tile, ", width ", width);
+          const Level level = make_level(width, 9000, tile, tile);
+          PipelineConfig pipeline;
+          pipeline.queue_depth = depth;
+          pipeline.memory_mib = memory_mib;
+          const auto plan = [&] {
+            plan_level(level, images, pipeline, slot_limits(pipeline, images), hundred_a_tile, nullptr);
+          };
+          try {
+            plan();
+          } catch (const RoomError& error) {
+            CHECK(std::string(error.what())
+                      .find("raise pipeline.memory_mib to " + std::to_string(error.memory_mib()) + " or") !=
+                  std::string::npos);
+            REQUIRE(error.memory_mib() > memory_mib);
+            pipeline.memory_mib = static_cast<int>(error.memory_mib());
+            CHECK_NOTHROW(plan());
+            ++advised;
+          }
+        }
+      }
+    }
+  }
+  CHECK(advised > 12);
+}

@@ -55,15 +55,24 @@ std::uint64_t decode_memory_bytes(const Config& config) noexcept {
                   of_thread * static_cast<std::uint64_t>(threads_of(config)));
 }
 
-void check_decode_memory(const Config& config, const Slide& slide, std::size_t level) {
+void check_decode_memory(const Config& config, const Slide& slide, std::size_t level,
+                         const std::function<void()>& plan) {
   const Level& coded = slide.coded_level(level);
   const std::uint64_t needed = decoding_bytes(coded, coding_of(slide, level));
   const std::uint64_t allowed = decode_memory_bytes(config);
   if (needed <= allowed) return;
   const auto mib = [](std::uint64_t bytes) { return std::to_string((bytes + (1U << 20) - 1) >> 20); };
+  std::uint64_t wanted = 4 * needed;
+  try {
+    plan();
+  } catch (const RoomError& error) {
+    wanted = std::max(wanted, static_cast<std::uint64_t>(error.memory_mib()) << 20);
+  } catch (const Error&) {
+    // Who plans it with enough memory says it.
+  }
   throw Error("a tile of " + std::to_string(coded.tile_width) + " x " + std::to_string(coded.tile_height) +
               " pixels takes " + mib(needed) + " MiB to decode, and decoding may take " + mib(allowed) +
-              " MiB; raise pipeline.memory_mib to " + mib(4 * needed));
+              " MiB; raise pipeline.memory_mib to " + mib(wanted));
 }
 
 std::vector<const runtime::StageMeter*> RunContext::meters() const {

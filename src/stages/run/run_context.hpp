@@ -37,8 +37,10 @@ int threads_of(const Config& config) noexcept;
 /// Memory that decoding on the CPU may take, over all threads of a run, in bytes.
 std::uint64_t decode_memory_bytes(const Config& config) noexcept;
 
-/// \throws Error when decoding a tile of the level on the CPU takes more than that, as far as its codec is known.
-void check_decode_memory(const Config& config, const Slide& slide, std::size_t level);
+/// \throws Error when decoding a tile of the level on the CPU takes more than that, as far as its codec is known. The
+/// memory that it advises is also enough for `plan`, which plans the level and may throw.
+void check_decode_memory(const Config& config, const Slide& slide, std::size_t level,
+                         const std::function<void()>& plan);
 
 /// What the stages share for one run.
 struct RunContext {
