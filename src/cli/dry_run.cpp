@@ -208,22 +208,36 @@ std::string forecast_text(const Config& config, const RunForecast& forecast, int
   return text;
 }
 
-std::string memory_warning(const Config& config, const GroupLimits& limits) {
+namespace {
+
+std::string warning_of(std::uint64_t bytes, const char* more, const GroupLimits& limits) {
+  if (!limits.memory || bytes <= *limits.memory) return {};
+  return std::string("this run may take ") + more + memory_text(bytes) + " of memory, and its control group may have " +
+         memory_text(*limits.memory) + ": the system may end it; lower pipeline.memory_mib or pipeline.threads";
+}
+
+}  // namespace
+
+std::string memory_warning(const RunForecast& forecast, const GroupLimits& limits) {
+  return warning_of(forecast.host_bytes(), "", limits);
+}
+
+std::string memory_warning(const Config& config, const std::vector<std::string>& slides, const GroupLimits& limits) {
   if (!limits.memory) return {};
   Config planned = config;
   planned.model.network = nullptr;
   std::erase(planned.operators.run, "model");
   if (planned.operators.run.empty()) planned.operators.run = {"spectrum"};
-  std::uint64_t bytes = 0;
+  const bool has_networks =
+      config.model.network != nullptr || config.operators.runs("model") || !config.tissue.model.empty();
   try {
-    bytes = forecast_run(planned, {}).host_bytes();
+    std::string warning = warning_of(forecast_run(planned, {}).host_bytes(), "more than ", limits);
+    if (warning.empty() || has_networks || slides.size() > most_slides) return warning;
+    return memory_warning(forecast_run(config, slides), limits);
   } catch (const Error&) {
     // The run itself says it.
     return {};
   }
-  if (bytes <= *limits.memory) return {};
-  return "this run may take " + memory_text(bytes) + " of memory, and its control group may have " +
-         memory_text(*limits.memory) + ": the system may end it; lower pipeline.memory_mib or pipeline.threads";
 }
 
 StartForecast forecast_start(const Config& config, const ExpandedInputs& inputs, const RunOptions& options) {
@@ -268,7 +282,7 @@ int dry_run(const Config& config, const ExpandedInputs& inputs, const RunOptions
   std::cout << forecast_text(config, forecast, style.terminal ? terminal_width(1) : 120, style) << style.bold("results")
             << "  " << start.results << '\n';
   if (!start.refusal.empty()) throw ConfigError(start.refusal);
-  if (const std::string warning = memory_warning(config, group_limits()); !warning.empty()) {
+  if (const std::string warning = memory_warning(forecast, group_limits()); !warning.empty()) {
     spdlog::warn("{}", warning);
   }
   if (!forecast.fits_gpu()) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <slidestream/config.hpp>
 #include <slidestream/forecast.hpp>
@@ -19,8 +20,11 @@ std::string memory_text(std::uint64_t bytes);
 std::string forecast_text(const Config& config, const RunForecast& forecast, int width, const Style& style);
 
 /// A line for a run that plans more memory than its control groups let it have; empty: it fits, or nothing limits it.
-/// Networks don't count: what they take is found by running them.
-std::string memory_warning(const Config& config, const GroupLimits& limits);
+std::string memory_warning(const RunForecast& forecast, const GroupLimits& limits);
+
+/// The same before a run. Slides are looked at where that decides nothing but the number, and where they are few.
+/// Networks don't count: what they take is found by running them. Without either the line says "more than".
+std::string memory_warning(const Config& config, const std::vector<std::string>& slides, const GroupLimits& limits);
 
 /// What a start would find where its results are to lie.
 struct StartForecast {

@@ -467,7 +467,7 @@ int run(const RunOptions& options) {
     options.embedded->config = config;
     if (options.embedded->in_memory) return run_in_memory(config, inputs.slides, *options.embedded);
   }
-  const std::string warning = options.work == nullptr ? memory_warning(config, group_limits()) : std::string();
+  const std::string warning = options.work ? "" : memory_warning(config, inputs.slides, group_limits());
   if (!warning.empty()) spdlog::warn("{}", warning);
   if (!options.trace.empty()) check_target(options.trace, options.overwrite);
   if (!options.metrics.empty()) check_target(options.metrics, options.overwrite);
