@@ -185,7 +185,7 @@ fs::path Archive::slide_started(const std::string& path) noexcept {
     ledger_->started(place);
     if (!map_files_.empty()) return fs::path(config_.output.dir) / map_path(map_files_.at(place));
   } catch (const std::exception& error) {
-    fail(error.what());
+    fail(cause_of(error, path));
   }
   return {};
 }
@@ -203,7 +203,7 @@ std::string Archive::image_name(const std::string& path) {
   try {
     return ledger_->image_name(places_.at(path));
   } catch (const std::exception& error) {
-    fail(error.what());
+    fail(cause_of(error, path));
     const std::lock_guard lock(mutex_);
     unnamed_.insert(path);
     throw;
@@ -223,7 +223,7 @@ bool Archive::network_is_as_it_was() noexcept {
          ": the network's files have changed while the run was under way; what was computed " +
          "since the last slide isn't kept");
   } catch (const std::exception& error) {
-    fail(error.what());
+    fail(cause_of(error, config_.output.dir));
   }
   return false;
 }
@@ -244,7 +244,7 @@ void Archive::slide_ended(SlideResult& slide) noexcept {
     ended_slides_.back().result.map = std::move(map);
     ended_slides_.back().result.sums = std::move(sums);
   } catch (const std::exception& error) {
-    return fail(error.what());
+    return fail(cause_of(error, slide.path));
   }
   if (slide.complete()) return;
   {
@@ -257,6 +257,7 @@ void Archive::slide_ended(SlideResult& slide) noexcept {
 std::vector<SlideResult> Archive::keep_slides() noexcept {
   std::vector<SlideResult> kept;
   const std::vector<Ended> slides = std::exchange(ended_slides_, {});
+  const std::string* subject = &config_.output.dir;
   try {
     std::vector<Ledger::Ended> ended;
     ended.reserve(slides.size());
@@ -277,11 +278,12 @@ std::vector<SlideResult> Archive::keep_slides() noexcept {
     }
     for (const auto& [place, slide] : slides) {
       if (!slide.done || map_files_.empty()) continue;
+      subject = &slide.path;
       const std::string& name = map_files_[place];
       write_map(config_, slide, name.substr(0, name.rfind('.')));
     }
   } catch (const std::exception& error) {
-    fail(error.what());
+    fail(cause_of(error, *subject));
   }
   return kept;
 }
@@ -346,7 +348,7 @@ void Archive::keep_watch() {
       }
       ledger_->enter_starts();
     } catch (const std::exception& error) {
-      fail(error.what());
+      fail(cause_of(error, config_.output.dir));
     }
     if (Clock::now() >= next_metrics) {
       next_metrics = Clock::now() + time_between_metrics;
@@ -397,7 +399,7 @@ void Archive::checkpoint() {
     // The folder may be another's by now.
     ledger_->beat();
   } catch (const std::exception& error) {
-    return fail(error.what());
+    return fail(cause_of(error, config_.output.dir));
   }
   try {
     RunResult run;
@@ -408,7 +410,7 @@ void Archive::checkpoint() {
     write_views(config_, run, view, corpus, [this] { ledger_->check_place(); });
   } catch (const std::exception& error) {
     // The ledger has everything; the files are written again.
-    spdlog::warn("{}", error.what());
+    spdlog::warn("{}", cause_of(error, config_.output.dir));
   }
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cli/image_file.hpp"
+#include "cli/shortage.hpp"
 #include "config/read_file.hpp"
 #include "output/atomic_file.hpp"
 
@@ -146,7 +147,7 @@ void ProgressFile::write(const Progress& progress, const Share& share) {
     file.replace();
   } catch (const std::exception& error) {
     // Once: nobody's results depend on it.
-    if (!std::exchange(told_, true)) spdlog::warn("{}", error.what());
+    if (!std::exchange(told_, true)) spdlog::warn("{}", cause_of(error, file_.string()));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <exception>
+#include <new>
 #include <slidestream/config.hpp>
 #include <slidestream/error.hpp>
 #include <string>
@@ -36,6 +37,12 @@ inline bool is_thread_shortage(const std::exception& error) {
     return of_system->code() == std::errc::resource_unavailable_try_again;
   }
   return std::string_view(error.what()).starts_with("pthread_create has failed");
+}
+
+/// What an exception says. Of one that only says that memory lacks: what it was for, and what to do.
+inline std::string cause_of(const std::exception& error, const std::string& subject) {
+  if (dynamic_cast<const std::bad_alloc*>(&error) == nullptr) return error.what();
+  return subject + ": " + memory_shortage;
 }
 
 /// Files that are open at a time besides those of the start: a slide, an image and the tables beside the ledger. An

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <new>
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
 #include <slidestream/statistic.hpp>
@@ -227,6 +228,8 @@ void Corpus::add(const SlideResult& slide) {
   }
   try {
     sums += slide.sums;
+  } catch (const std::bad_alloc&) {
+    throw OutputError(slide.path + ": can't be added to the other slides: out of memory");
   } catch (const std::exception& error) {
     throw OutputError(slide.path + ": can't be added to the other slides: " + error.what());
   }

@@ -256,10 +256,8 @@ std::vector<int> choose_backend(const Config& config, const Operators& operators
 std::string message_of(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
-  } catch (const std::exception& exception) {
-    return exception.what();
   } catch (...) {
-    return "unknown error";
+    return current_cause({});
   }
 }
 
