@@ -52,6 +52,18 @@ bool are_far_apart(const SaidPixelSize& said) {
          std::max(*said.x, *said.y) >= least_of_no_pixel * std::min(*said.x, *said.y);
 }
 
+bool are_contrary(const SaidPixelSize& said, const SaidPixelSize& other) {
+  constexpr double most_contradiction = 0.02;
+  return are_apart(said.x, other.x, most_contradiction) || are_apart(said.y, other.y, most_contradiction);
+}
+
+void compare_pixel_sizes(SlideInfo& info, const SaidPixelSize& said, std::string_view place, const SaidPixelSize& other,
+                         std::string_view other_place) {
+  if (!are_contrary(said, other)) return;
+  info.warnings.push_back(std::string(place) + " says " + sizes_text(said) + " micrometres per pixel, and " +
+                          std::string(other_place) + " " + sizes_text(other) + ": " + std::string(place) + " counts");
+}
+
 SaidPixelSize said_pixel_sizes(const SaidPixelSize& said, std::string_view what_x, std::string_view what_y,
                                SlideInfo& info, double most) {
   if (are_far_apart(said)) return said;
@@ -61,7 +73,6 @@ SaidPixelSize said_pixel_sizes(const SaidPixelSize& said, std::string_view what_
 
 void settle_pixel_size(SlideInfo& info, const SaidPixelSize& said, std::string_view place, const SaidPixelSize& other,
                        std::string_view other_place) {
-  constexpr double most_contradiction = 0.02;
   const auto take = [&](const SaidPixelSize& size, std::string_view from) {
     if (size.x.has_value() != size.y.has_value()) {
       info.warnings.push_back(std::string(from) + " says the size of pixels only " + (size.x ? "across" : "down") +
@@ -73,10 +84,7 @@ void settle_pixel_size(SlideInfo& info, const SaidPixelSize& said, std::string_v
     take(other, other_place);
     return;
   }
-  if (are_apart(said.x, other.x, most_contradiction) || are_apart(said.y, other.y, most_contradiction)) {
-    info.warnings.push_back(std::string(place) + " says " + sizes_text(said) + " micrometres per pixel, and " +
-                            std::string(other_place) + " " + sizes_text(other) + ": " + std::string(place) + " counts");
-  }
+  compare_pixel_sizes(info, said, place, other, other_place);
 }
 
 }  // namespace slidestream

@@ -17,6 +17,13 @@ struct SaidPixelSize {
 /// Whether one side is a hundred times the other or more. These aren't one pixel's: mostly a place leaves out one unit.
 bool are_far_apart(const SaidPixelSize& said);
 
+/// Whether a side that both say differs by more than 2 %. Any unit will do, if both have it.
+bool are_contrary(const SaidPixelSize& said, const SaidPixelSize& other);
+
+/// Adds a warning where two places of a file are contrary. \param place  the one that counts
+void compare_pixel_sizes(SlideInfo& info, const SaidPixelSize& said, std::string_view place, const SaidPixelSize& other,
+                         std::string_view other_place);
+
 /// `said_pixel_size` of both sides. Those that are far apart stay as they are: `settle_pixel_size` passes over both.
 /// \param what_x, what_y  what messages call the sides
 SaidPixelSize said_pixel_sizes(const SaidPixelSize& said, std::string_view what_x, std::string_view what_y,

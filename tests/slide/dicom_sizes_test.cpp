@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <slidestream/slide.hpp>
@@ -43,11 +45,23 @@ TEST_CASE("DICOM: frames may say the pixel size, each the same") {
   const std::string size = "0.0005\\0.00025", other = "0.0005\\0.0005";
   for (const bool sparse : {false, true}) {
     CAPTURE(sparse);
-    for (const auto& info : {info_of({size}, "", sparse), info_of({other}, size.c_str(), sparse),
-                             info_of({size, other}, size.c_str(), sparse)}) {
+    const auto check = [](const SlideInfo& info, const Lines& lines) {
       CHECK(info.mpp.value_or(0) == doctest::Approx(0.25));
       CHECK(info.mpp_y.value_or(0) == doctest::Approx(0.5));
-      CHECK(info.warnings == Lines{});
+      CHECK(info.warnings == lines);
+    };
+    check(info_of({size}, "", sparse), {});
+    // Beside the size that all frames share, theirs gets a line where it is more than 2 % off.
+    const auto contradicts = [](const std::string& frame) {
+      return Lines{"PixelSpacing (0028,0030) of all frames says 0.25 x 0.5 micrometres per pixel, and frame " + frame +
+                   " 0.5: PixelSpacing (0028,0030) of all frames counts"};
+    };
+    check(info_of({other}, size.c_str(), sparse), contradicts("1"));
+    check(info_of({size, other}, size.c_str(), sparse), contradicts("2"));
+    check(info_of({"0.00050\\2.5e-4", "", other}, size.c_str(), sparse), contradicts("3"));
+    for (const char* own : {"0.0005\\0.00025", "0.000505\\0.000253", "0.5", "x\\y", "0\\0", "-1\\-1", "1\\2\\3"}) {
+      CAPTURE(own);
+      check(info_of({own}, size.c_str(), sparse), {});
     }
     for (const auto& spacings : {Lines{size, other}, {size, size, size, size, size, other}, {size, ""}, {"", size}}) {
       const SlideInfo info = info_of(spacings, "", sparse);
@@ -58,6 +72,36 @@ TEST_CASE("DICOM: frames may say the pixel size, each the same") {
     CHECK_FALSE(info_of({""}, "", sparse).mpp);
     CHECK(info_of({""}, "", sparse).warnings == Lines{});
   }
+}
+
+TEST_CASE("DICOM: parts of a concatenation may contradict each other's pixel size: the first counts, with a line") {
+  const TemporaryFolder folder;
+  const DicomFile whole = make_dicom(picture_for(Codec::jpeg));
+  const auto info_of = [&](const char* second) {
+    for (int i = 0; i < 2; ++i) {
+      DicomFile part = whole;
+      part.frames.assign(whole.frames.begin() + std::ptrdiff_t{3} * i,
+                         whole.frames.begin() + std::ptrdiff_t{3} * (i + 1));
+      DicomSet measures;
+      measures.text(0x00280030, "DS", i == 0 ? "0.0005\\0.0005" : second);
+      DicomSet shared;
+      shared.items(0x00289110, {measures});
+      part.set.text(0x00080018, "UI", "1.2.3.1." + std::to_string(i))
+          .text(0x00209161, "UI", "1.2.3.9")
+          .number(0x00209162, "US", i + 1)
+          .number(0x00209163, "US", 2)
+          .number(0x00209228, "UL", std::int64_t{3} * i)
+          .text(0x00280008, "IS", "3")
+          .items(0x52009229, {shared});
+      folder.write("part-" + std::to_string(i) + ".dcm", part.encode());
+    }
+    return Slide::open(folder.path() / "part-0.dcm")->info();
+  };
+  for (const char* same : {"0.0005\\0.0005", "0.000505\\0.000505"}) CHECK(info_of(same).warnings == Lines{});
+  const SlideInfo info = info_of("0.001\\0.001");
+  CHECK(info.mpp.value_or(0) == doctest::Approx(0.5));
+  CHECK(info.warnings == Lines{"PixelSpacing (0028,0030) of part 1 says 0.5 micrometres per pixel, and that of part 2 "
+                               "1: PixelSpacing (0028,0030) of part 1 counts"});
 }
 
 TEST_CASE("DICOM: a pixel size that no slide has is passed over, with a line") {

@@ -289,16 +289,17 @@ class SeriesOpener {
   void read_levels(OpenBudget& budget) {
     for (const std::vector<OpenFile*>& image : images()) {
       const Instance& instance = image.front()->instance;
-      if (slide_.info.levels.empty()) read_pixel_size(instance);
+      if (slide_.info.levels.empty()) read_pixel_size(image);
       container_->add_profile({image.front()->file.get(), instance.icc_at, instance.icc_bytes});
       ImageReader(slide_, options_, budget).read(image);
     }
   }
 
-  void read_pixel_size(const Instance& instance) {
+  void read_pixel_size(const std::vector<OpenFile*>& image) {
     SlideInfo& info = slide_.info;
+    const Instance& instance = image.front()->instance;
     info.magnification = instance.magnification;
-    if (instance.spacings_differ) {
+    if (std::ranges::any_of(image, [](const OpenFile* part) { return part->instance.spacings_differ; })) {
       info.warnings.push_back("PixelSpacing (0028,0030) differs between its frames: it is passed over");
       return;
     }
@@ -322,6 +323,27 @@ class SeriesOpener {
                          "a pixel's part of ImagedVolumeWidth (0048,0001)",
                          "a pixel's part of ImagedVolumeHeight (0048,0002)", info, most);
     settle_pixel_size(info, said, spacing, volume, "the imaged volume (0048,0001)");
+    if (said.x && !are_far_apart(said)) compare_with_others(said, spacing, image);
+  }
+
+  /// Adds lines about what frames, and the other parts of a concatenation, say beside the size that counts.
+  void compare_with_others(const SaidPixelSize& said, const std::string& spacing, const std::vector<OpenFile*>& image) {
+    const auto size = [](double mm_x, double mm_y) { return SaidPixelSize{mm_x * 1000.0, mm_y * 1000.0}; };
+    const auto own =
+        std::ranges::find_if(image, [](const OpenFile* part) { return part->instance.own_spacing.has_value(); });
+    if (own != image.end()) {
+      const Instance& part = (*own)->instance;
+      compare_pixel_sizes(slide_.info, size(*part.mm_x, *part.mm_y), spacing + " of all frames",
+                          size(part.own_spacing->mm_x, part.own_spacing->mm_y),
+                          "frame " + std::to_string(part.own_spacing->frame + 1));
+    }
+    for (const OpenFile* file : image) {
+      const Instance& part = file->instance;
+      if (!part.mm_x || !are_contrary(said, size(*part.mm_x, *part.mm_y))) continue;
+      compare_pixel_sizes(slide_.info, said, spacing + " of part 1", size(*part.mm_x, *part.mm_y),
+                          "that of part " + std::to_string(part.part));
+      return;
+    }
   }
 
   /// The levels' files, image by image, the largest image first.

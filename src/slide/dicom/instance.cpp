@@ -7,6 +7,8 @@
 #include <cstring>
 #include <utility>
 
+#include "slide/pixel_size.hpp"
+
 namespace slidestream::dicom {
 
 namespace {
@@ -241,6 +243,10 @@ class InstanceReader {
     return reader_.read_items(sequence, [this, &to](const Extent& item) {
       return reader_.read_data_set(item, [this, &to](const Element& inside) -> std::uint64_t {
         if (inside.tag != 0x00280030) return 0;
+        if (frames_share_spacing_) {
+          to = spacing_of(inside);
+          return 0;
+        }
         const std::vector<double> spacing = reader_.decimal_texts(inside, "PixelSpacing");
         if (spacing.size() != 2) reader_.refuse(inside, "PixelSpacing", "has no two values");
         if (spacing[0] > 0.0 && spacing[1] > 0.0) to = {spacing[0], spacing[1]};
@@ -256,14 +262,14 @@ class InstanceReader {
   }
 
   /// PerFrameFunctionalGroupsSequence. Of frames that go row by row it can say nothing new but the size of pixels; what
-  /// the first ones say of their places and optical paths is kept to be compared.
+  /// the first ones say of their places, optical paths and pixels is kept to be compared.
   std::uint64_t read_frames(const Element& sequence) {
     has_positions_ = instance_.organisation != "TILED_FULL";
-    wants_spacing_ = !instance_.mm_x;
+    frames_share_spacing_ = instance_.mm_x.has_value();
     std::optional<Spacing> first;
     const std::uint64_t behind = reader_.read_items(sequence, [this, &first](const Extent& item) {
       wants_place_ = has_positions_ || frame_ < Instance::most_said_places;
-      if (!wants_place_ && !wants_spacing_) return Reader::stop;
+      if (!wants_place_ && frames_share_spacing_) return Reader::stop;
       column_.reset();
       row_.reset();
       depth_ = Instance::Position::no_depth;
@@ -271,12 +277,32 @@ class InstanceReader {
       const std::uint64_t end =
           reader_.read_data_set(item, [this](const Element& inside) { return take_of_frame(inside); });
       add_place();
+      if (frames_share_spacing_) compare_spacing();
       if (frame_++ == 0) first = spacing_;
-      instance_.spacings_differ = instance_.spacings_differ || spacing_ != first;
+      instance_.spacings_differ = instance_.spacings_differ || (!frames_share_spacing_ && spacing_ != first);
       return end;
     });
-    if (!instance_.spacings_differ) set_spacing(first);
+    if (!frames_share_spacing_ && !instance_.spacings_differ) set_spacing(first);
     return behind;
+  }
+
+  /// Keeps the first frame's size of pixels that contradicts the one that all frames share.
+  void compare_spacing() {
+    if (!spacing_ || instance_.own_spacing) return;
+    if (!are_contrary({instance_.mm_x, instance_.mm_y}, {spacing_->columns, spacing_->rows})) return;
+    instance_.own_spacing = {frame_, spacing_->columns, spacing_->rows};
+  }
+
+  /// Nobody needs a frame's beside the one that all frames share: one that can't be read is none.
+  std::optional<Spacing> spacing_of(const Element& element) {
+    constexpr std::uint64_t most_bytes = 256;
+    if (element.length > most_bytes) return std::nullopt;
+    std::vector<std::string> values = reader_.texts(element, "PixelSpacing");
+    if (values.size() != 2) return std::nullopt;
+    const std::optional<double> rows = decimal_number(std::move(values[0]));
+    const std::optional<double> columns = decimal_number(std::move(values[1]));
+    const bool are_sizes = rows && columns && *rows > 0.0 && *columns > 0.0;
+    return are_sizes ? std::optional(Spacing{*rows, *columns}) : std::nullopt;
   }
 
   void add_place() {
@@ -291,7 +317,7 @@ class InstanceReader {
   }
 
   std::uint64_t take_of_frame(const Element& element) {
-    if (element.tag == pixel_measures && wants_spacing_) return read_measures(element, spacing_);
+    if (element.tag == pixel_measures) return read_measures(element, spacing_);
     if (element.tag == path_identification) return read_path(element);
     if (element.tag != 0x0048021A || !wants_place_) return 0;
     return reader_.read_items(element, [this](const Extent& item) {
@@ -323,9 +349,9 @@ class InstanceReader {
   std::optional<std::int64_t> row_;
   double depth_ = Instance::Position::no_depth;
   std::optional<Spacing> spacing_;
-  bool has_positions_ = false;  ///< frames must say where they are
-  bool wants_place_ = false;    ///< what the frame says of that is looked at
-  bool wants_spacing_ = false;  ///< the groups that frames share don't say it
+  bool has_positions_ = false;         ///< frames must say where they are
+  bool wants_place_ = false;           ///< what the frame says of that is looked at
+  bool frames_share_spacing_ = false;  ///< known once the frames' own groups are read
 };
 
 }  // namespace

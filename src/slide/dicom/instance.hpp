@@ -11,6 +11,13 @@
 
 namespace slidestream::dicom {
 
+/// A frame's size of pixels that contradicts the one that all frames share.
+struct OwnSpacing {
+  std::int64_t frame = 0;  ///< of the file, from 0
+  double mm_x = 0.0;       ///< millimetres
+  double mm_y = 0.0;
+};
+
 /// What is read of one file of a series. Nothing of it is about a patient.
 struct Instance {
   std::string transfer_syntax;
@@ -44,8 +51,9 @@ struct Instance {
   std::string optical_path;    ///< identifier of the frames' path; empty: they don't say it
   std::optional<double> mm_x;  ///< size of a pixel, millimetres
   std::optional<double> mm_y;
-  bool spacings_differ = false;       ///< frames say several sizes, or some of them none: there is none then
-  std::optional<double> volume_mm_x;  ///< size of the image, millimetres
+  std::optional<OwnSpacing> own_spacing;  ///< of the first such frame
+  bool spacings_differ = false;           ///< frames say several sizes, or some of them none: there is none then
+  std::optional<double> volume_mm_x;      ///< size of the image, millimetres
   std::optional<double> volume_mm_y;
   /// ImageOrientationSlide: cosines of the first row's direction, then of the first column's, to X, Y and Z.
   std::optional<std::array<double, 6>> orientation;
