@@ -31,25 +31,74 @@ double mpp_of(std::string_view text, const std::string& place) {
   return mpp;
 }
 
-/// Whether a column's name says sizes of pixels in other words than `mpp`: "MPP_x", "microns_per_pixel".
-bool is_other_pixel_size(const std::string& cell) {
-  constexpr std::array<std::string_view, 10> names = {
-      "mppx",       "mppy",      "micronsperpixel", "micronperpixel", "micrometersperpixel", "micrometresperpixel",
-      "umperpixel", "pixelsize", "pixelsizeum",     "pixelsizex"};
-  std::string letters = column_name(cell);
-  std::erase_if(letters, [](char c) { return std::string_view(" _-.()[]").find(c) != std::string_view::npos; });
-  return std::ranges::find(names, letters) != names.end();
+/// Whether a text in small letters is a unit of micrometres per pixel: "um/px", "microns per pixel".
+bool is_micrometres_per_pixel(std::string unit) {
+  // The sign for micro, the Greek letter, and the sign in Latin-1.
+  for (const std::string_view micro : {"\xc2\xb5", "\xce\xbc", "\xb5"}) {
+    for (std::size_t at = 0; (at = unit.find(micro, at)) != std::string::npos;) unit.replace(at, micro.size(), "u");
+  }
+  std::erase_if(unit, [](char c) { return std::string_view(" _-.").find(c) != std::string_view::npos; });
+  for (const char* length : {"um", "micron", "microns", "micrometer", "micrometers", "micrometre", "micrometres"}) {
+    for (const char* per : {"/", "per"}) {
+      for (const char* pixel : {"px", "pixel", "pixels"}) {
+        if (unit == std::string(length) + per + pixel) return true;
+      }
+    }
+  }
+  return false;
 }
 
-/// One line for the first column that may have been meant to be the column `known`, which isn't there.
-void warn_of_slips(const std::vector<std::string>& header, const std::string& origin, std::string_view known,
+/// Whether a column has micrometres per pixel: "mpp", or "MPP (um/px)".
+bool is_mpp(const std::string& cell) {
+  constexpr std::string_view mpp = "mpp";
+  const std::string name = column_name(cell);
+  if (!name.starts_with(mpp)) return false;
+  const std::string_view unit = trimmed(std::string_view(name).substr(mpp.size()));
+  if (unit.empty()) return true;
+  const bool has_brackets = (unit.front() == '(' && unit.back() == ')') || (unit.front() == '[' && unit.back() == ']');
+  return has_brackets && unit.size() > 2 && is_micrometres_per_pixel(std::string(unit.substr(1, unit.size() - 2)));
+}
+
+/// Whether a column's name says sizes of pixels in other words than `is_mpp`: "mpp_x", "slide mpp", "pixel size".
+bool is_other_pixel_size(const std::string& cell) {
+  const std::string name = column_name(cell);
+  if (name.starts_with("mpp") || is_micrometres_per_pixel(name)) return true;
+  const auto is_of_word = [](char c) { return ('a' <= c && c <= 'z') || ('0' <= c && c <= '9'); };
+  std::string before;
+  for (auto at = name.begin(); at != name.end();) {
+    const auto begin = std::find_if(at, name.end(), is_of_word);
+    at = std::find_if_not(begin, name.end(), is_of_word);
+    const std::string word(begin, at);
+    if (word == "mpp" || word.starts_with("pixelsize") || (before == "pixel" && word.starts_with("size"))) return true;
+    before = word;
+  }
+  return false;
+}
+
+/// One line for the first column beside the slides' that may have been meant to be the column mpp, which isn't there.
+void warn_of_slips(const std::vector<std::string>& header, std::size_t slides, const std::string& origin,
                    std::vector<std::string>& warnings) {
-  const auto slip = std::ranges::find_if(header, [&](const std::string& cell) {
-    return edit_distance(column_name(cell), known) == 1 || is_other_pixel_size(cell);
-  });
-  if (slip == header.end()) return;
-  warnings.push_back(origin + ": column '" + one_line(*slip) + "' isn't known, and is passed over" +
-                     did_you_mean(known));
+  constexpr std::string_view known = "mpp";
+  for (std::size_t i = 0; i < header.size(); ++i) {
+    if (i == slides || (edit_distance(column_name(header[i]), known) != 1 && !is_other_pixel_size(header[i]))) continue;
+    warnings.push_back(origin + ": column '" + one_line(header[i]) + "' isn't known, and is passed over" +
+                       did_you_mean(known));
+    return;
+  }
+}
+
+/// Where a header has sizes of pixels. \throws ConfigError where two columns have them
+std::optional<std::size_t> mpp_column(const std::vector<std::string>& header, const std::string& origin) {
+  const auto found = std::ranges::find_if(header, is_mpp);
+  if (found == header.end()) return std::nullopt;
+  const auto column = static_cast<std::size_t>(found - header.begin());
+  require_only(header, column, origin);
+  const auto other = std::find_if(found + 1, header.end(), is_mpp);
+  if (other != header.end()) {
+    throw ConfigError(origin + ": columns '" + one_line(*found) + "' and '" + one_line(*other) +
+                      "' are both sizes of pixels; expected one");
+  }
+  return column;
 }
 
 char header_separator(std::string_view text) {
@@ -63,7 +112,7 @@ char header_separator(std::string_view text) {
       const std::vector<CsvRecord> records = parse_csv(first, "", separator);
       if (records.empty()) break;
       const auto& header = records.front().fields;
-      if (slide_column(header) || find_column(header, "mpp")) return separator;
+      if (slide_column(header) || std::ranges::any_of(header, is_mpp)) return separator;
     } catch (const ConfigError&) {
       // Not by this separator; what is wrong is said where the whole text is read.
     }
@@ -139,11 +188,9 @@ std::vector<ManifestLine> csv_entries(std::string_view text, const std::string& 
         (named ? "the slides are those of column '" + one_line(header[column]) + "'"
                : "no column is called path; the slides are those of column " + std::to_string(column + 1)));
   }
-  const auto mpp = has_header ? find_column(header, "mpp") : std::nullopt;
-  if (has_header && !mpp) warn_of_slips(header, origin, "mpp", warnings);
-  for (const auto& known : {named, mpp}) {
-    if (known) require_only(header, *known, origin);
-  }
+  if (named) require_only(header, *named, origin);
+  const auto mpp = has_header ? mpp_column(header, origin) : std::nullopt;
+  if (has_header && !mpp) warn_of_slips(header, column, origin, warnings);
   const auto is_said = [](const std::string& cell) { return !is_blank(cell); };
   if (!has_header && std::ranges::any_of(records, [&](const CsvRecord& record) {
         return std::ranges::any_of(record.fields.begin() + 1, record.fields.end(), is_said);

@@ -369,6 +369,17 @@ TEST_CASE("a CSV gives its column path, else the first") {
                                                     {"path,mpp_x,mpp_y", "mpp_x"},
                                                     {"path,microns_per_pixel", "microns_per_pixel"},
                                                     {"path,pixel", ""},
+                                                    {"path,pixels,size", ""},
+                                                    {"path,comppany", ""},
+                                                    {"path,mpp (nm/px)", "mpp (nm/px)"},
+                                                    {"path,mpp (um)", "mpp (um)"},
+                                                    {"path,mpp (um/px", "mpp (um/px"},
+                                                    {"path,MPP level 0", "MPP level 0"},
+                                                    {"path,slide_mpp", "slide_mpp"},
+                                                    {"path,Pixel size [um]", "Pixel size [um]"},
+                                                    {"path,x-pixel_size", "x-pixel_size"},
+                                                    {"path,PixelSizeX", "PixelSizeX"},
+                                                    {"path,um/px", "um/px"},
                                                     {"path,mpp,mpp_y", ""}};
   for (const auto& slip_of_header : slips) {
     const std::string& header = slip_of_header.first;

@@ -1,0 +1,49 @@
+#include "config/manifest.hpp"
+
+#include <doctest/doctest.h>
+
+#include <slidestream/error.hpp>
+#include <string>
+#include <vector>
+
+namespace slidestream::test {
+
+namespace {
+
+using Lines = std::vector<std::string>;
+
+std::vector<ManifestLine> entries_of(const std::string& text, Lines& warnings) {
+  return csv_entries(
+      text, "list.csv", [](const std::string& cell) { return cell.ends_with(".svs"); }, warnings);
+}
+
+}  // namespace
+
+TEST_CASE("a CSV's column mpp may have micrometres per pixel in brackets behind its name") {
+  for (const char* name :
+       {"MPP (um/px)", "mpp(um/px)", "mpp [UM/PX]", "Mpp (\xc2\xb5m/px)", "mpp (\xce\xbcm/pixel)", "mpp (\xb5m/px)",
+        "mpp (um / pixel)", "mpp (microns per pixel)", "mpp (Micrometres/Pixels)"}) {
+    CAPTURE(name);
+    for (const char* separator : {",", ";", "\t"}) {
+      CAPTURE(separator);
+      Lines warnings;
+      const auto entries =
+          entries_of(std::string("wsi") + separator + name + "\na.svs" + separator + "0.5\n", warnings);
+      REQUIRE(entries.size() == 1);
+      CHECK(entries[0].path == "a.svs");
+      CHECK(entries[0].mpp == 0.5);
+      CHECK(warnings == Lines{"list.csv: the slides are those of column 'wsi'"});
+    }
+  }
+  Lines warnings;
+  CHECK_THROWS_WITH_AS(entries_of("path,mpp,mpp (um/px)\na.svs,0.5,0.25\n", warnings),
+                       "list.csv: columns 'mpp' and 'mpp (um/px)' are both sizes of pixels; expected one", ConfigError);
+}
+
+TEST_CASE("a CSV's header isn't repeated where it may be the path of a slide") {
+  Lines warnings;
+  CHECK(entries_of("mpp 0/DOE JANE\na.svs\n", warnings).size() == 1);
+  CHECK(warnings == Lines{"list.csv: no column is called path; the slides are those of column 1"});
+}
+
+}  // namespace slidestream::test
