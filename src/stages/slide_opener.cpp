@@ -274,8 +274,12 @@ void SlideOpener::tell_of_tissue(const SlideRun& run, const SlideContext& about)
   }
   const std::string ink = operators::doubt_of_ink(about.common->ink_share(), about.common->share().value_or(0.0));
   if (!ink.empty() && context_.on_message) context_.on_message(run.path + ": " + ink);
-  const std::string passed_over = operators::text_of_passed_over(about.common->passed_over());
-  if (!passed_over.empty() && context_.on_message) context_.on_message(run.path + ": " + passed_over);
+  const operators::PassedOver& passed_over = about.common->passed_over();
+  const std::string text = operators::text_of_passed_over(passed_over);
+  // Outlines of the class Ignore* were drawn to be left out.
+  const bool is_doubt = passed_over.flat > 0 || passed_over.planes > 0;
+  const auto& tell = is_doubt ? context_.on_warning : context_.on_message;
+  if (!text.empty() && tell) tell(run.path + ": " + text);
 }
 
 /// The files that operators make.

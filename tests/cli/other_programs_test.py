@@ -326,10 +326,10 @@ class Outlines(Files):
                "properties": {"objectType": "annotation", "classification": {"name": "Tumor", "color": [200, 0, 0]}}}
     POINT = {"type": "Feature", "geometry": {"type": "Point", "coordinates": [50, 60]}}
 
-    def analysed(self, text):
+    def analysed(self, text, *options):
         file = self.written("slide.tif", (picture(800, 1000), HALF_MICROMETRE))
         file.with_suffix(".geojson").write_text(text)
-        return run(file, "--out", self.out, "--operators", "tissue", "--set", "tissue.source=geojson")
+        return run(file, "--out", self.out, "--operators", "tissue", "--set", "tissue.source=geojson", *options)
 
     def test_a_bare_list_and_points_beside_polygons(self):
         for name, content in (("collection", {"type": "FeatureCollection", "features": [self.FEATURE]}),
@@ -340,6 +340,19 @@ class Outlines(Files):
                 self.assertEqual("points and lines of its outlines are ignored, as they have no area: 1" in
                                  result.stderr, name == "point", result.stderr)
                 self.assertAlmostEqual(float(self.rows()[0]["tissue.share"]), 0.25, 2)
+
+    def test_points_and_other_planes_are_warnings_and_the_class_ignore_is_none(self):
+        """With -q only warnings are shown."""
+        ignored = {**self.FEATURE, "properties": {"classification": {"name": "Ignore*"}}}
+        deep = {**self.FEATURE, "geometry": {**self.FEATURE["geometry"], "plane": {"c": -1, "z": 1, "t": 0}}}
+        for name, feature, line in (
+                ("points", self.POINT, "points and lines of its outlines are ignored, as they have no area: 1"),
+                ("planes", deep, "outlines of planes whose z or t isn't 0 count as tissue: 1"), ("ignored", ignored, None)):
+            with self.subTest(name):
+                self.out = self.folder / f"quiet-{name}"
+                result = self.assertDone(self.analysed(json.dumps([self.FEATURE, feature]), "-q"))
+                self.assertEqual(result.stderr.count("utlines "), 1 if line else 0, result.stderr)
+                self.assertIn(line or "", result.stderr)
 
     def test_what_isn_t_json_is_named_with_its_place(self):
         text = json.dumps([self.FEATURE], indent=1)
