@@ -146,9 +146,9 @@ const std::string& run_description() {
   static const std::string text = [] {
     std::string all;
     for (const std::string_view name : operator_names) all += (all.empty() ? "" : ", ") + std::string(name);
-    return "What is computed from each slide, all in one pass: " + all +
-           "; each once, at least one. Settings stand in the section of an operator's name, the spectrum's in "
-           "[analysis]. Default [\"spectrum\"].";
+    return "Operators to compute in one pass over each slide: " + all +
+           "; at least one, each once. Their settings are in the section of their name, the spectrum's in [analysis]. "
+           "Default [\"spectrum\"].";
   }();
   return text;
 }
@@ -220,39 +220,41 @@ std::vector<ConfigKey> make_keys() {
   constexpr auto million = std::int64_t{1} << 20;
   std::vector<ConfigKey> keys = {
       choice("pipeline", "backend", &Config::pipeline, &PipelineConfig::backend, backend_names,
-             "Where windows are transformed: cpu, cuda, or auto (the GPUs that are there, else the CPU). Default "
-             "auto."),
+             "Where operators compute. cpu: on the CPU. cuda: on GPUs; fails without them. auto: on GPUs if there are "
+             "any and all operators support them, else on the CPU. Default auto."),
       integer("pipeline", "strip_height", &Config::pipeline, &PipelineConfig::strip_height, 1, million,
-              "Rows read at a time, rounded to whole rows of tiles. Memory: rows x width bytes of a slot. Default "
-              "1024."),
+              "Rows per strip, rounded to whole rows of tiles. Ignored if GPUs decode and batch_strips is 0. Memory: "
+              "rows x width bytes per channel, within a slot. Default 1024."),
       integer("pipeline", "batch_strips", &Config::pipeline, &PipelineConfig::batch_strips, 0, 4096,
-              "Consecutive strips that share a slot; 0 chooses. Memory: as many strips a slot. Default 0."),
+              "Consecutive strips per slot. 0 means 1, or as many rows as GPUs need if they decode. Memory: all strips "
+              "of a batch share its slot. Default 0."),
       choice("pipeline", "residency", &Config::pipeline, &PipelineConfig::residency, residency_names,
-             "What of a slide is on its GPU at once: strips (a batch after the other), or whole (one batch a slide, "
-             "whatever batch_strips and split_slides say; GPUs only). The same results. Default strips."),
+             "How much of a slide is on its GPU at a time. strips: the batches in flight. whole: the level in one "
+             "batch, which must fit a slot; needs GPUs, and ignores batch_strips and split_slides. Results are equal. "
+             "Default strips."),
       integer("pipeline", "queue_depth", &Config::pipeline, &PipelineConfig::queue_depth, 1, 1024,
-              "Slots, that is batches in flight: of each GPU, or of the CPU. Memory: memory_mib is divided among all "
-              "slots of "
-              "all GPUs. Default 4."),
+              "Slots, and so batches in flight, per GPU or for the CPU. Memory: memory_mib is divided among all slots "
+              "of all GPUs. Default 4."),
       integer("pipeline", "threads", &Config::pipeline, &PipelineConfig::threads, 0, 1024,
-              "Threads of the run; 0 takes all that the machine allows this process. Memory: a few MiB each. Default "
-              "0."),
-      integer(
-          "pipeline", "memory_mib", &Config::pipeline, &PipelineConfig::memory_mib, 1, 16 * million,
-          "Memory of all slots, in MiB: on the CPU the host's, with carried rows, taken from the system as it is "
-          "touched. With GPUs it is theirs, for tiles, and as much of the host's where the CPU decodes. A "
-          "strip that doesn't fit a slot is cut lower, and narrower, without changing the result. Decoding takes at "
-          "most a quarter of it besides, or 8 MiB per thread where that is more; a slide with a tile that needs more "
-          "fails. Default 640."),
-      devices_key("CUDA devices to use, by number; empty means all. Default []."),
+              "Threads of the run; 0 means one per processor that this process may use. Memory: a few MiB per thread. "
+              "Default 0."),
+      integer("pipeline", "memory_mib", &Config::pipeline, &PipelineConfig::memory_mib, 1, 16 * million,
+              "Memory of all slots, in MiB. On the CPU it is host memory, includes carried rows and images, and is "
+              "allocated on first use. With GPUs it is their memory for compressed tiles, or as much host memory if "
+              "the CPU decodes. Images then take half of it, on the host. A strip that doesn't fit a slot is split, "
+              "which doesn't change results. Decoding takes up to a quarter of it more, or 8 MiB per thread if larger. "
+              "A slide with a tile that needs more fails. Default 640."),
+      devices_key("Numbers of the CUDA devices to use; empty means all. Default []."),
       real("gpu", "memory_fraction", &Config::gpu, &GpuConfig::memory_fraction, 0.01, 1.0,
-           "Share of each device's free memory to take at the start, 0.01 to 1. Default 0.8."),
+           "Largest share of each GPU's free memory at the start that the run takes, 0.01 to 1. Networks for slides "
+           "take theirs besides. Default 0.8."),
       choice("gpu", "split_slides", &Config::gpu, &GpuConfig::split_slides, split_names,
-             "Whether one slide may be cut into pieces over several GPUs: auto, never or always. Default auto."),
+             "Whether GPUs share slides. never: one GPU per slide. always: all GPUs share each slide. auto: they share "
+             "if no more slides are left than GPUs. Images aren't shared. Default auto."),
       integer("gpu", "staging_mib", &Config::gpu, &GpuConfig::staging_mib, 0, 65536,
-              "Pinned host memory that tiles pass through on their way to the GPUs, in MiB, shared by all of them. It "
-              "is fastest where it stays in the processor's last cache. 0 chooses: a third of that cache, 64 to 128, "
-              "and at least 48 for each GPU. Default 0."),
+              "Pinned host memory through which tiles pass to all GPUs, in MiB. It is fastest if it stays in the "
+              "processor's last-level cache. 0 means a third of that cache, 64 to 128, and at least 48 per GPU. "
+              "Default 0."),
       run_key(),
       window_key(),
       integer("analysis", "stride", &Config::analysis, &AnalysisConfig::stride, 1, million,
