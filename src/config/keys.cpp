@@ -44,7 +44,7 @@ ConfigKey devices_key(std::string_view comment) {
 
 ConfigKey window_key() {
   ConfigKey key = integer("analysis", "window", &Config::analysis, &AnalysisConfig::window, 8, 4096,
-                          "Side N of the square windows, in pixels: an even number from 8 to 4096. Default 256.");
+                          "Side N of the square windows, in pixels: even, 8 to 4096. Default 256.");
   key.check = [](const ConfigValue& value) {
     return std::get<std::int64_t>(value) % 2 == 0 ? std::string() : std::string("must be even");
   };
@@ -53,8 +53,8 @@ ConfigKey window_key() {
 
 ConfigKey range_key() {
   ConfigKey key = plain("analysis", "range", KeyKind::range, &Config::analysis, &AnalysisConfig::range,
-                        "The two ends [low, high) of the histogram, in dB (|F| when value is linear). Values outside "
-                        "count in the end bins and as clipped. Default [0.0, 150.0].");
+                        "Ends [low, high) of the histogram, in dB, or |F| if value is linear. Values outside count in "
+                        "the end bins and as clipped. Default [0.0, 150.0].");
   key.check = [](const ConfigValue& value) {
     const auto& [low, high] = std::get<std::array<double, 2>>(value);
     // A bin's width is the difference over as many as 65,536 bins, and the scale is its reciprocal.
@@ -66,11 +66,10 @@ ConfigKey range_key() {
 }
 
 ConfigKey white_key() {
-  ConfigKey key =
-      plain("stain", "white", KeyKind::reals, &Config::stain, &StainConfig::white,
-            "Red, green and blue, 1 to 255, of light that passed through glass alone, such as [242, 242, 244]: their "
-            "optical density is 0, and they become the reference's. \"auto\" measures them on each slide's "
-            "background, and takes 240 where there is none. Default \"auto\".");
+  ConfigKey key = plain("stain", "white", KeyKind::reals, &Config::stain, &StainConfig::white,
+                        "Colour of clear glass: red, green and blue, 1 to 255, such as [242, 242, 244]. Its optical "
+                        "density is 0, and it becomes the reference's white. \"auto\" measures it on each slide's "
+                        "background, or takes 240 if there is none. Default \"auto\".");
   key.empty_word = "auto";
   key.form = "\"auto\" or [red, green, blue]";
   key.get = [](const Config& config) {
@@ -258,38 +257,39 @@ std::vector<ConfigKey> make_keys() {
       run_key(),
       window_key(),
       integer("analysis", "stride", &Config::analysis, &AnalysisConfig::stride, 1, million,
-              "Step between windows in both directions, in pixels, from 1. Default 128."),
+              "Step between windows in both directions, in pixels, at least 1. Default 128."),
       integer("analysis", "smoothing_radius", &Config::analysis, &AnalysisConfig::smoothing_radius, 0, 16,
-              "Radius of the Gaussian, in pixels: 3 means 7 x 7; 0 turns smoothing off; at most 16. Default 3."),
+              "Radius of the Gaussian, in pixels, at most 16: 3 means 7 x 7, and 0 means no smoothing. Default 3."),
       real("analysis", "smoothing_sigma", &Config::analysis, &AnalysisConfig::smoothing_sigma, 0.01, 1000.0,
            "Standard deviation of the Gaussian, in pixels, 0.01 to 1000. Default 1.4."),
       choice("analysis", "value", &Config::analysis, &AnalysisConfig::value, value_names,
-             "Value of a coefficient F: log1p_db is 20 log10(1 + |F|), db is 20 log10(max(|F|, 1e-6)), linear is |F|. "
+             "Value of a coefficient F. log1p_db: 20 log10(1 + |F|). db: 20 log10(max(|F|, 1e-6)). linear: |F|. "
              "Default log1p_db."),
       integer("analysis", "bins", &Config::analysis, &AnalysisConfig::bins, 1, 65536,
-              "Bins of the histogram, 1 to 65536. Memory: 8 bytes a bin for every slide and thread. Default 1500."),
+              "Bins of the histogram, 1 to 65536. Memory: 8 bytes per bin and slide, and up to 28 per bin and thread. "
+              "Default 1500."),
       range_key(),
       choice("identity", "colour", &Config::identity, &IdentityConfig::colour, colour_names,
-             "Pixels as they are, in rgb or as luminance. Default rgb."),
+             "Colour of the copied pixels: rgb or luminance. Default rgb."),
       choice("sobel", "output", &Config::sobel, &SobelConfig::output, sobel_names,
-             "Steepness of the luminance, sqrt((Gx^2 + Gy^2) / 32) of the 3 x 3 Sobel kernels, 0 to 255: uint8 "
-             "(rounded) or float32. Default uint8."),
+             "Samples of the image: uint8 (rounded) or float32. They are sqrt((Gx^2 + Gy^2) / 32), 0 to 255, with 3 x "
+             "3 Sobel kernels on the luminance. Default uint8."),
       integer("gaussian", "radius", &Config::gaussian, &GaussianConfig::radius, 0, 16,
-              "Radius of the Gaussian, in pixels: 3 means 7 x 7; 0 leaves pixels as they are; at most 16. Default 3."),
+              "Radius of the Gaussian, in pixels, at most 16: 3 means 7 x 7, and 0 keeps pixels unchanged. Default 3."),
       real("gaussian", "sigma", &Config::gaussian, &GaussianConfig::sigma, 0.01, 1000.0,
            "Standard deviation of the Gaussian, in pixels, 0.01 to 1000. Default 1.4."),
       choice("gaussian", "colour", &Config::gaussian, &GaussianConfig::colour, colour_names,
-             "What is smoothed: rgb, each channel for itself, or luminance. Default rgb."),
+             "Pixels that are smoothed. rgb: each channel separately. luminance: one channel. Default rgb."),
       choice("stain", "output", &Config::stain, &StainConfig::output, stain_names,
-             "Pixels in the reference's stains (normalised), or in one of them alone: hematoxylin or eosin. Default "
-             "normalised."),
+             "Stains that the image shows, in the reference's colours. normalised: both. hematoxylin or eosin: that "
+             "one alone. Default normalised."),
       path("stain", "reference", &Config::stain, &StainConfig::reference,
-           "A slide whose stains others are normalised to; empty means the published ones (Macenko 2009). Memory: "
-           "while it is looked at, as tissue's. Default \"\"."),
+           "Slide whose stains others are normalised to; empty means published stains (Macenko 2009). Memory: while it "
+           "is analysed, as for tissue.source. Default \"\"."),
       white_key(),
       real("stain", "mpp", &Config::stain, &StainConfig::mpp, 0.1, 10.0,
-           "Micrometres per pixel, 0.1 to 10, of the blocks that stains are fitted to: up to 256 of 64 x 64 pixels, "
-           "spread over the tissue, each pixel the mean of its area. Of slides without a pixel size 4 pixels of "
+           "Micrometres per pixel, 0.1 to 10, of the blocks that stains are fitted to. These are up to 256 of 64 x 64 "
+           "pixels, spread over the tissue; each pixel is the mean of its area. Without a pixel size, 4 pixels of "
            "level 0 count as 1 micrometre. Default 1.0."),
       choice("image", "format", &Config::image, &ImageConfig::format, image_names,
              "What operators that make images write: ome-tiff (a tiled pyramid in one BigTIFF file, as "

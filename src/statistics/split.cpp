@@ -94,12 +94,11 @@ SpectrumSums background_sums(const SpectrumSums& all, const SpectrumSums& tissue
 }
 
 StatisticEntry split_statistic() {
-  return {
-      {split_name, "Tissue and background",
-       "Whether windows are told apart as well: tissue, where the mask of the slide's small level has at least "
-       "tissue.share of a window (0: any), and background: further columns of slides.csv, tissue_histograms.npy and "
-       "background_histograms.npy. Memory: 16 bytes a bin for every slide and thread. Default false.",
-       "tissue", counters, findings}};
+  return {{split_name, "Tissue and background",
+           "Whether tissue and background windows are also counted separately, in further columns of slides.csv, "
+           "tissue_histograms.npy and background_histograms.npy. Tissue windows have at least tissue.share of tissue. "
+           "Memory: 16 bytes per bin for each slide and thread. Default false.",
+           "tissue", counters, findings}};
 }
 
 }  // namespace slidestream
