@@ -109,17 +109,17 @@ std::string uid_root_complaint(const ConfigValue& value) {
 
 ConfigKey uid_root_key() {
   ConfigKey key = plain("dicom", "uid_root", KeyKind::text, &Config::dicom, &DicomConfig::uid_root,
-                        "UID below which the UIDs of DICOM files are made, of at most 39 characters. They are numbers "
-                        "that the content decides. Empty means 2.25. Default \"\".");
+                        "Prefix of the UIDs in DICOM files, at most 39 characters. A number derived from the content "
+                        "follows. Empty means 2.25. Default \"\".");
   key.check = uid_root_complaint;
   return key;
 }
 
 ConfigKey tile_key() {
-  ConfigKey key = integer("image", "tile", &Config::image, &ImageConfig::tile, 0, 4096,
-                          "Side of the square tiles, in pixels: a multiple of 16 from 16 to 4096; 0 means 256, and "
-                          "1024 for ome-zarr. Memory: "
-                          "some rows of tiles of every level of each image in flight. Default 0.");
+  ConfigKey key = integer(
+      "image", "tile", &Config::image, &ImageConfig::tile, 0, 4096,
+      "Side of the square tiles, in pixels: a multiple of 16 from 16 to 4096. 0 means 256, 1024 for ome-zarr, and the "
+      "slide's own if copied. Memory: some rows of tiles per level of each image in flight. Default 0.");
   key.check = [](const ConfigValue& value) {
     return std::get<std::int64_t>(value) % 16 == 0 ? std::string() : std::string("must be a multiple of 16");
   };
@@ -173,7 +173,7 @@ ConfigKey run_key() {
 
 ConfigKey dir_key() {
   ConfigKey key = path("output", "dir", &Config::output, &OutputConfig::dir,
-                       "Folder for results, made when missing. Default \"slidestream-out\".");
+                       "Folder for results, created if missing. Default \"slidestream-out\".");
   key.check = [](const ConfigValue& value) {
     return std::get<std::string>(value).empty() ? std::string("can't be empty") : std::string();
   };
@@ -292,80 +292,70 @@ std::vector<ConfigKey> make_keys() {
            "pixels, spread over the tissue; each pixel is the mean of its area. Without a pixel size, 4 pixels of "
            "level 0 count as 1 micrometre. Default 1.0."),
       choice("image", "format", &Config::image, &ImageConfig::format, image_names,
-             "What operators that make images write: ome-tiff (a tiled pyramid in one BigTIFF file, as "
-             "images/SLIDE.OPERATOR.ome.tif), ome-zarr (a pyramid in a folder of chunks, .ome.zarr), dzi (a folder of "
-             "JPEG files with a page that shows them, .dzi and .view.html), dicom (a folder of DICOM files, one per "
-             "level, "
-             ".dicom), none (such operators are refused), or auto "
-             "(ome-tiff where an operator makes images). Default auto."),
-      choice(
-          "image", "compression", &Config::image, &ImageConfig::compression, compression_names,
-          "How tiles are compressed: jpeg (8-bit grey or colour, with loss; not in ome-zarr, alone in dzi), none, "
-          "zstd (not in dicom), blosc-lz4 (ome-zarr), copy (ome-tiff and dicom, of the operator identity: the slide's "
-          "own JPEG tiles as they "
-          "are, "
-          "and jpeg for the smaller levels), or auto (jpeg where it can be, zstd for the rest; in ome-zarr blosc-lz4, "
-          "and zstd where image.zarr_version is 3). Default auto."),
+             "Format of the operators' images. ome-tiff: a tiled pyramid in one BigTIFF file, "
+             "images/SLIDE.OPERATOR.ome.tif. ome-zarr: a pyramid in a folder of chunks, .ome.zarr. dzi: a folder of "
+             "JPEG files with a page that shows them, .dzi and .view.html. dicom: a folder of DICOM files, one per "
+             "level, .dicom. none: operators that make images are refused. auto: ome-tiff if an operator makes images. "
+             "Default auto."),
+      choice("image", "compression", &Config::image, &ImageConfig::compression, compression_names,
+             "Compression of tiles. jpeg: 8-bit grey or colour, lossy; not in ome-zarr. none: not in dzi. zstd: "
+             "ome-tiff and ome-zarr. blosc-lz4: ome-zarr. copy: the slide's own JPEG tiles, and jpeg for smaller "
+             "levels; identity in ome-tiff and dicom. auto: jpeg if possible, else zstd; in ome-zarr blosc-lz4, or "
+             "zstd if image.zarr_version is 3. Default auto."),
       choice("image", "copy_levels", &Config::image, &ImageConfig::copy_levels, copy_level_names,
-             "What the smaller levels are where tiles are copied: exact (means of the pixels) or shrink-on-load (tiles "
-             "are decoded at half size, by libjpeg's scaled inverse DCT, and smaller levels are means of that: faster, "
-             "and close to the others; for convert, or identity alone). Default exact."),
-      integer("image", "quality", &Config::image, &ImageConfig::quality, 1, 100,
-              "Quality of JPEG, 1 to 100. Default 85."),
+             "How the smaller levels of copied tiles are made. exact: means of the pixels. shrink-on-load: tiles "
+             "decoded at half size by libjpeg's scaled inverse DCT, and means of these. That is faster, nearly equal, "
+             "only on the CPU, and only for convert or identity alone. Default exact."),
+      integer("image", "quality", &Config::image, &ImageConfig::quality, 1, 100, "JPEG quality, 1 to 100. Default 85."),
       choice("image", "subsampling", &Config::image, &ImageConfig::subsampling, subsampling_names,
-             "Resolution of the colour differences of JPEG in colour: 4:2:0 (half across and down), 4:2:2 (half "
-             "across) or 4:4:4 (full). Grey has none, and copied tiles keep theirs. Default 4:2:0."),
+             "Resolution of colour differences in JPEG. 4:2:0: half across and down. 4:2:2: half across. 4:4:4: full. "
+             "Copied tiles keep theirs. Default 4:2:0."),
       tile_key(),
       integer("image", "levels", &Config::image, &ImageConfig::levels, 0, 32,
-              "Levels of the pyramid, each half as wide and high as the one before; 0 means down to one tile. Default "
-              "0."),
+              "Levels of the pyramid, each half as wide and high as the one before; 0 means down to one tile. dzi "
+              "takes only 0, down to one pixel. Default 0."),
       integer("image", "zarr_version", &Config::image, &ImageConfig::zarr_version, 2, 3,
-              "Version of zarr that ome-zarr is written in: 2 (OME-Zarr 0.4, a file a chunk) or 3 (OME-Zarr 0.5, a "
-              "file a row of chunks). Default 2."),
+              "Zarr version of ome-zarr. 2: OME-Zarr 0.4, a file per chunk. 3: OME-Zarr 0.5, a file per row of chunks. "
+              "Default 2."),
       path("dicom", "attributes", &Config::dicom, &DicomConfig::attributes,
            "TOML or JSON file with attributes of patient, study, equipment and specimen by DICOM keyword, such as "
-           "PatientID = \"1\"; all images of a run get them. Without it they are empty. Default \"\"."),
+           "PatientID = \"1\". All images of a run get them. Without it they are empty. Default \"\"."),
       uid_root_key(),
       choice("stitch", "weights", &Config::stitch, &StitchConfig::weights, weight_names,
-             "How neighbouring tiles of a network share the pixels that both give: tent (linearly), cosine (smoothly) "
-             "or none (half each). Default tent."),
+             "Weights of neighbouring tiles where they overlap. tent: linear. cosine: smooth. none: each tile keeps "
+             "its half. Default tent."),
       choice("stitch", "edge", &Config::stitch, &StitchConfig::edge, edge_names,
-             "Where the last tile of a row or column lies: shift (moved back into the image), mirror (in step; what is "
-             "outside is mirrored), or auto (mirror for vectors, whose tiles then lie on a regular grid, else shift). "
-             "Default auto."),
+             "Position of the last tile of a row or column. shift: moved back into the image. mirror: on the regular "
+             "grid; pixels outside are mirrored. auto: mirror for vectors, else shift. Default auto."),
       // What is left of slides that fail is all that these decide.
       of_machine(choice("stitch", "mode", &Config::stitch, &StitchConfig::mode, stitch_mode_names,
-                        "What a tile that fails does: strict (fails its slide there), or lenient (leaves a hole in the "
-                        "image, which is finished under its partial name; the slide fails in the end). Default "
-                        "strict.")),
-      of_machine(integer(
-          "stitch", "deadline_seconds", &Config::stitch, &StitchConfig::deadline_seconds, 0, 86400,
-          "With lenient: seconds after a slide's first rows came to the network from which on it gets no more of its "
-          "tiles, which are absent then; 0 means no limit. Default 0.")),
+                        "What happens if a tile fails. strict: its slide fails there. lenient: the image is finished "
+                        "with a hole, under its partial name, and then the slide fails. Default strict.")),
+      of_machine(integer("stitch", "deadline_seconds", &Config::stitch, &StitchConfig::deadline_seconds, 0, 86400,
+                         "With lenient: time limit in seconds from a slide's first rows in the network. Tiles that the "
+                         "network hasn't got by then are absent. 0 means no limit. Default 0.")),
       of_machine(integer(
           "stitch", "memory_mib", &Config::stitch, &StitchConfig::memory_mib, 1, 16 * million,
-          "Host memory that stitching one slide may take, in MiB, besides pipeline.memory_mib: two rows of tiles "
-          "of what the network gives, one of what it gets, and three of the image's (image.tile). A slide that would "
-          "take more fails before it begins. Finding tissue with tissue.model may take as much. Default 2048.")),
+          "Host memory for stitching one slide, in MiB, besides pipeline.memory_mib. It holds two rows of output tiles "
+          "(all vectors), one of input tiles, and three of image tiles (image.tile). A slide that needs more fails "
+          "before it begins. Finding tissue with tissue.model may take as much. Default 2048.")),
       dir_key(),
       choice("output", "maps", &Config::output, &OutputConfig::maps, map_names,
-             "Per-window mean and standard deviation as maps/SLIDE.npy or .tif: none, npy or tiff. Memory: 8 bytes a "
-             "window of every slide in flight. Default none."),
+             "Maps of each window's mean and standard deviation, in maps/. none: no maps. npy: SLIDE.npy. tiff: "
+             "SLIDE.tif. Memory: 8 bytes per window of each slide in flight. Default none."),
       integer("output", "checkpoint_seconds", &Config::output, &OutputConfig::checkpoint_seconds, 0, 86400,
-              "Seconds between two times that the files of results are written while the run goes on; 0 means at its "
-              "end only. Default 60."),
-      of_machine(
-          choice("output", "csv", &Config::output, &OutputConfig::csv, csv_names,
-                 "Cells of the CSV files: plain (as they are), or spreadsheet (text that begins with =, +, -, @, "
-                 "a tab or a return gets a ' in front, and control characters become spaces, so that a program "
-                 "that computes cells shows them). Default plain.")),
-      of_machine(flag("output", "portable_names", &Config::output, &OutputConfig::portable_names,
-                      "Whether names of files are valid on Windows, too. Characters that Windows refuses become _, and "
-                      "so does a dot or space at the end; device names such as CON get a _. slides.csv has the slide's "
-                      "own path. Default true.")),
+              "Seconds between updates of the result files during a run; 0 means only at its end. Default 60."),
+      of_machine(choice("output", "csv", &Config::output, &OutputConfig::csv, csv_names,
+                        "Cells of the CSV files. plain: unchanged. spreadsheet: programs that compute cells show them "
+                        "as text. Text with a leading =, +, -, @, tab or return gets a ' in front, and control "
+                        "characters become spaces. Default plain.")),
+      of_machine(flag(
+          "output", "portable_names", &Config::output, &OutputConfig::portable_names,
+          "Whether file names are valid on Windows, too. Characters that Windows refuses, and a dot or space at the "
+          "end, become _. Device names such as CON get a _. slides.csv has the slide's own path. Default true.")),
       choice("output", "journal", &Config::output, &OutputConfig::journal, journal_names,
-             "How SQLite keeps run.sqlite whole: wal, rollback (for network file systems), or auto (asks the file "
-             "system). Default auto."),
+             "SQLite's journal mode for run.sqlite. wal: write-ahead log. rollback: for network file systems. auto: "
+             "rollback on network file systems, else wal. Default auto."),
   };
   const std::vector<ConfigKey> input = input_keys();
   const std::vector<ConfigKey> tissue = tissue_keys();
