@@ -239,10 +239,10 @@ std::vector<ConfigKey> make_keys() {
               "Default 0."),
       integer("pipeline", "memory_mib", &Config::pipeline, &PipelineConfig::memory_mib, 1, 16 * million,
               "Memory of all slots, in MiB. On the CPU it is host memory, includes carried rows and images, and is "
-              "allocated on first use. With GPUs it is their memory for compressed tiles, or as much host memory if "
-              "the CPU decodes. Images then take half of it, on the host. A strip that doesn't fit a slot is split, "
-              "which doesn't change results. Decoding takes up to a quarter of it more, or 8 MiB per thread if larger. "
-              "A slide with a tile that needs more fails. Default 640."),
+              "allocated on first use. With GPUs it is their memory for compressed tiles, and as much host memory for "
+              "slides that the CPU decodes. Images then take half of it, on the host. A strip that doesn't fit a slot "
+              "is split, which doesn't change results. Decoding takes up to a quarter of it more, or 8 MiB per thread "
+              "if larger. A slide with a tile that needs more fails. Default 640."),
       devices_key("Numbers of the CUDA devices to use; empty means all. Default []."),
       real("gpu", "memory_fraction", &Config::gpu, &GpuConfig::memory_fraction, 0.01, 1.0,
            "Largest share of each GPU's free memory at the start that the run takes, 0.01 to 1. Networks for slides "
