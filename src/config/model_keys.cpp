@@ -85,9 +85,9 @@ std::vector<ConfigKey> model_keys() {
                         "MODEL.toml's value, else 0.02. Default -1.0.")),
       choice("model", "output", &Config::model, &ModelConfig::output, output_names,
              "What the network returns. image: pixels. classes: a channel per class, two or more; the label is the "
-             "largest channel after blending. labels: one channel of whole numbers, never blended. vector: features "
-             "per tile, for features/SLIDE.h5. auto: MODEL.toml's value, else by type and shape. Whole numbers are "
-             "labels, N x D is vector, N x C x H x W is image. Default auto."),
+             "channel with the largest value after blending. labels: one channel of whole numbers, never blended. "
+             "vector: features per tile, for features/SLIDE.h5. auto: MODEL.toml's value, else by type and shape. "
+             "Whole numbers are labels, N x D is vector, N x C x H x W is image. Default auto."),
       plain("model", "output_name", KeyKind::text, &Config::model, &ModelConfig::output_name,
             "Name of the output to use if the network has several. Empty means MODEL.toml's value, else the only "
             "output whose shape fits. Default \"\"."),
@@ -107,7 +107,8 @@ std::vector<ConfigKey> model_keys() {
                         "of the mask. -1 means MODEL.toml's value, else 0. Default -1.0.")),
       integer("model", "ignore", &Config::model, &ModelConfig::ignore, 0, 65535,
               "Label of pixels without a computed tile: up to 255 for classes, up to the largest sample for labels. A "
-              "slide fails if the network returns it. 0 means MODEL.toml's value, else 255. Default 0."),
+              "slide fails if the network returns it. 0 means MODEL.toml's value, else 255 (volumes: the largest "
+              "label). Default 0."),
       of_machine(integer("model", "sessions", &Config::model, &ModelConfig::sessions, 0, 256,
                          "Batches per device at a time; 0 means 3 on a GPU, and on the CPU as many as threads. Memory: "
                          "the network's for each batch. Default 0.")),
