@@ -63,7 +63,7 @@ std::vector<std::pair<std::string, std::string>> check_settings(std::vector<Part
   };
   const auto in_front = stored_settings(*front.database);
   std::vector<std::pair<std::string, std::string>> wanted(in_front.begin(), in_front.end());
-  std::ranges::stable_partition(wanted, [&](const auto& setting) { return is_version(setting.first); });
+  std::stable_partition(wanted.begin(), wanted.end(), [&](const auto& setting) { return is_version(setting.first); });
   for (Part& part : parts) {
     const auto difference = first_difference(wanted, stored_settings(*part.database));
     if (!difference) continue;
