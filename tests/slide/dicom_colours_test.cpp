@@ -259,7 +259,7 @@ TEST_CASE("DICOM: levels with the same contradiction are one line, and a label's
   };
   const Picture picture = picture_for(Codec::jpeg);
   const fs::path path = write("a.dcm", picture, {});
-  write("b.dcm", reduced(picture, 2), {.instance = "1.2.3.2"});
+  write("b.dcm", reduced(picture, 2), {.instance = "1.2.3.2", .spacing = "0.001\\0.001"});
   const std::string line =
       "its JPEG frames have subsampled components, which means YCbCr, and PhotometricInterpretation is RGB: taken as "
       "YCbCr";

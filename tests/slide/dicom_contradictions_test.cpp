@@ -271,6 +271,23 @@ TEST_CASE("DICOM: a PresentationLUTShape that contradicts PhotometricInterpretat
   check(Codec::jpeg, "YBR_FULL_422", "INVERSE", true);
 }
 
+TEST_CASE("DICOM: more bytes of pixels than the frames take are a line") {
+  const TemporaryFolder folder;
+  DicomFile file = make_dicom(picture_for(Codec::none), {.codec = Codec::none});
+  const fs::path path = folder.write("slide.dcm", file.encode());
+  const auto expected = pixels_of(path);
+  CHECK(Slide::open(path)->info().warnings == Lines{});
+  file.frames.push_back(Bytes(12));
+  folder.write("slide.dcm", file.encode());
+  CHECK(pixels_of(path) == expected);
+  CHECK(Slide::open(path)->info().warnings ==
+        Lines{"its PixelData (7FE0,0010) has 73740 bytes, and its frames take 73728: what lies behind them is passed "
+              "over"});
+  // The byte that makes a length even.
+  const DicomFile odd = make_dicom(make_picture(5, 1, 1, 1), {.codec = Codec::none, .tile = 1});
+  CHECK(Slide::open(folder.write("slide.dcm", odd.encode()))->info().warnings == Lines{});
+}
+
 TEST_CASE("DICOM: an image that is turned or mirrored by its ImageOrientationSlide is read as stored, with a line") {
   const TemporaryFolder folder;
   DicomFile file = make_dicom(picture_for(Codec::jpeg));

@@ -35,7 +35,8 @@ Picture quarter(const Picture& picture) {
 
 fs::path write_two_levels(const TemporaryFolder& folder) {
   const Picture picture = make_stained_picture(512, 384, 3);
-  folder.write("level-1.dcm", make_dicom(quarter(picture), {.instance = "1.2.3.2"}).encode());
+  folder.write("level-1.dcm",
+               make_dicom(quarter(picture), {.instance = "1.2.3.2", .spacing = "0.001\\0.001"}).encode());
   return folder.write("level-0.dcm", make_dicom(picture).encode());
 }
 
@@ -47,7 +48,8 @@ TEST_CASE("DICOM: an image marked VOLUME that shows something else is no level")
   CHECK(Slide::open(path)->info().levels.size() == 2);
   Picture label = make_picture(128, 96, 3, 9);
   for (std::size_t i = 0; i < label.data.size(); ++i) label.data[i] = i / 24 % 3 == 0 ? 0 : 255;
-  folder.write("label.dcm", make_dicom(label, {.codec = Codec::none, .instance = "1.2.3.9"}).encode());
+  folder.write("label.dcm",
+               make_dicom(label, {.codec = Codec::none, .instance = "1.2.3.9", .spacing = "0.002\\0.002"}).encode());
   const auto slide = Slide::open(path);
   CHECK(slide->info().levels.size() == 2);
   CHECK(slide->info().associated == std::vector<std::string>{"image of 128 x 96"});

@@ -104,6 +104,38 @@ TEST_CASE("DICOM: parts of a concatenation may contradict each other's pixel siz
                                "1: PixelSpacing (0028,0030) of part 1 counts"});
 }
 
+TEST_CASE("DICOM: a level's PixelSpacing may contradict that of the largest image, which counts, with a line") {
+  const TemporaryFolder folder;
+  const Picture picture = picture_for(Codec::jpeg);
+  const fs::path path = folder.write("level-0.dcm", make_dicom(picture).encode());
+  const auto info_of = [&](const char* spacing) {
+    const DicomFile level = make_dicom(reduced(picture, 2), {.instance = "1.2.3.2", .spacing = spacing});
+    folder.write("level-1.dcm", level.encode());
+    return Slide::open(path)->info();
+  };
+  const auto check = [&](const char* spacing, const Lines& lines) {
+    CAPTURE(spacing);
+    const SlideInfo info = info_of(spacing);
+    CHECK(info.levels.size() == 2);
+    CHECK(info.mpp.value_or(0) == doctest::Approx(0.5));
+    CHECK(info.warnings == lines);
+  };
+  const auto contradiction = [](const std::string& size) {
+    return Lines{
+        "PixelSpacing (0028,0030) of the largest image says 0.5 micrometres per pixel, and that of the image "
+        "of 75 x 50 pixels gives it " +
+        size + ": PixelSpacing (0028,0030) of the largest image counts"};
+  };
+  check("0.001\\0.001", {});
+  // Two of its 75 pixels, and what pads it to whole tiles.
+  check("0.00098\\0.00098", {});
+  check("0.004\\0.004", {});
+  check("0.00095\\0.00095", contradiction("0.475"));
+  check("0.0005\\0.0005", contradiction("0.25"));
+  check("0.001\\0.0005", contradiction("0.25 x 0.5"));
+  check("0.01\\0.01", contradiction("5"));
+}
+
 TEST_CASE("DICOM: a pixel size that no slide has is passed over, with a line") {
   const TemporaryFolder folder;
   const auto info_of = [&](const std::string& spacing, const char* power) {

@@ -266,7 +266,7 @@ DicomFile make_dicom(const Picture& picture, const DicomOptions& options) {
                             : options.codec == Codec::jpeg2000 ? "YBR_ICT"
                                                                : "RGB";
   DicomSet measures;
-  measures.text(0x00280030, "DS", "0.0005\\0.0005");
+  measures.text(0x00280030, "DS", options.spacing);
   DicomSet shared;
   shared.items(0x00289110, {measures});
   DicomSet path;

@@ -66,6 +66,7 @@ struct DicomOptions {
   std::string flavour = "VOLUME";
   std::string series = "1.2.3";
   std::string instance = "1.2.3.1";
+  std::string spacing = "0.0005\\0.0005";  ///< PixelSpacing, millimetres
 };
 
 constexpr std::uint32_t dicom_pixels = 0x7FE00010;

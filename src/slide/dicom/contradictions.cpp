@@ -37,6 +37,16 @@ std::string compare_lut_shape(const Instance& instance) {
          ": PhotometricInterpretation counts";
 }
 
+std::string compare_length(const Instance& instance) {
+  if (!instance.pixels || instance.is_encapsulated()) return {};
+  const auto bytes = static_cast<std::uint64_t>(instance.tile_width * instance.tile_height * instance.samples) *
+                     static_cast<std::uint64_t>(instance.frames);
+  // An odd length has a byte that makes it even.
+  if (instance.pixels->length <= bytes + bytes % 2) return {};
+  return "its PixelData (7FE0,0010) has " + std::to_string(instance.pixels->length) + " bytes, and its frames take " +
+         std::to_string(bytes) + ": what lies behind them is passed over";
+}
+
 std::string compare_orientation(const Instance& instance) {
   if (!instance.orientation) return {};
   constexpr double least_turn = 0.1;  // cosines of about 6 degrees, and of rounding

@@ -14,6 +14,10 @@ namespace slidestream::dicom {
 /// C.7-9).
 std::string compare_lut_shape(const Instance& instance);
 
+/// The length of pixels without compression against the frames, which count; frames that fit into it. Some size may be
+/// wrong, so that rows lie elsewhere.
+std::string compare_length(const Instance& instance);
+
 /// ImageOrientationSlide against rows along -Y and columns along -X, as scanners store them (PS3.3, C.8.12.2.1.1): the
 /// image may be mirrored, or turned. Pixels are read as they are stored.
 std::string compare_orientation(const Instance& instance);

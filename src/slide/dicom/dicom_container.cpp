@@ -189,6 +189,7 @@ class ImageReader {
     }
     dicom::Reader reader(*file.file, file.name, budget_);
     std::vector<TileRange> ranges = frame_ranges(reader, instance);
+    add_line(dicom::compare_length(instance));
     const std::uint64_t size = file.file->size();
     const std::uint64_t begin = slide_.files.add(std::move(file.file));
     for (std::size_t i = 0; i < ranges.size(); ++i) {
@@ -289,9 +290,11 @@ class SeriesOpener {
   void read_levels(OpenBudget& budget) {
     for (const std::vector<OpenFile*>& image : images()) {
       const Instance& instance = image.front()->instance;
-      if (slide_.info.levels.empty()) read_pixel_size(image);
+      const bool is_largest = slide_.info.levels.empty();
+      if (is_largest) read_pixel_size(image);
       container_->add_profile({image.front()->file.get(), instance.icc_at, instance.icc_bytes});
       ImageReader(slide_, options_, budget).read(image);
+      if (!is_largest) compare_level(instance);
     }
   }
 
@@ -323,7 +326,35 @@ class SeriesOpener {
                          "a pixel's part of ImagedVolumeWidth (0048,0001)",
                          "a pixel's part of ImagedVolumeHeight (0048,0002)", info, most);
     settle_pixel_size(info, said, spacing, volume, "the imaged volume (0048,0001)");
-    if (said.x && !are_far_apart(said)) compare_with_others(said, spacing, image);
+    if (!said.x || are_far_apart(said)) return;
+    spacing_ = said;
+    compare_with_others(said, spacing, image);
+  }
+
+  /// Adds a line about the first level whose PixelSpacing isn't the largest image's by their sizes. A level's sides may
+  /// be rounded, or padded to whole tiles.
+  void compare_level(const Instance& level) {
+    if (!spacing_.x || !spacing_.y || !level.mm_x || !level.mm_y || spacings_differ_) return;
+    constexpr double most_rounded = 2.0;  // pixels
+    const Level& largest = slide_.info.levels.front();
+    const auto is_off = [](double counts, std::int64_t of_largest, double own, std::int64_t pixels, std::int64_t tile) {
+      const double surplus = static_cast<double>(pixels) - counts * static_cast<double>(of_largest) / own;
+      return surplus < -most_rounded || surplus >= static_cast<double>(tile);
+    };
+    const double x = *level.mm_x * 1000.0;
+    const double y = *level.mm_y * 1000.0;
+    if (!is_off(*spacing_.x, largest.width, x, level.width, level.tile_width) &&
+        !is_off(*spacing_.y, largest.height, y, level.height, level.tile_height)) {
+      return;
+    }
+    const auto scaled = [](double own, std::int64_t pixels, std::int64_t of_largest) {
+      return own * static_cast<double>(pixels) / static_cast<double>(of_largest);
+    };
+    const SaidPixelSize by_level{scaled(x, level.width, largest.width), scaled(y, level.height, largest.height)};
+    spacings_differ_ = are_contrary(spacing_, by_level);
+    compare_pixel_sizes(slide_.info, spacing_, "PixelSpacing (0028,0030) of the largest image", by_level,
+                        "that of the image of " + std::to_string(level.width) + " x " + std::to_string(level.height) +
+                            " pixels gives it");
   }
 
   /// Adds lines about what frames, and the other parts of a concatenation, say beside the size that counts.
@@ -427,6 +458,8 @@ class SeriesOpener {
   const std::filesystem::path path_;
   std::vector<OpenFile> files_;
   std::vector<OpenFile*> levels_;
+  SaidPixelSize spacing_;         ///< PixelSpacing of the largest image, where it counts
+  bool spacings_differ_ = false;  ///< a line says that a level's isn't that
   std::vector<std::pair<const char*, OpenFile*>> associated_;
   std::unique_ptr<DicomContainer> container_ = std::make_unique<DicomContainer>();
 };
