@@ -183,7 +183,7 @@ class Tiles(HostileCase):
                     self.check(f"fat-{name}", hostile_slides.fat(name), threads, done=True)
 
 
-class SmallLevels(HostileCase):
+class ManySmallLevels(HostileCase):
     def test_they_wait_for_each_other_where_their_memory_would_not_do(self):
         """Masks of the slides' own size: 26 million pixels each."""
         slides = [self.slide(f"large-{i}", "5120x5120", "--mpp", "8", "--distinct", "8", "--seed", i + 1) for i in range(3)]
@@ -196,6 +196,8 @@ class SmallLevels(HostileCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertLessEqual(peak, most + PROGRAM + 2 * THREAD)
 
+
+class SmallLevels(HostileCase):
     def test_a_tile_without_compression_counts_as_it_is_read(self):
         """One of 256 MiB, all of it a hole in the file."""
         side, at = 16384, 4096

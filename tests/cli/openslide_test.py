@@ -358,7 +358,7 @@ class Check(Case):
 
     def slide(self, name, *options):
         path = self.folder / name
-        self.assertDone(self.run_with(None, "synth", "--out", path, "--size", "1500x1100", "--tile", "256", *options))
+        self.assertDone(self.run_with(None, "synth", "--out", path, "--size", "1000x700", "--tile", "256", *options))
         return path
 
     def test_both_agree(self):

@@ -158,7 +158,7 @@ TEST_CASE("mutants are flagged, or as libjpeg-turbo has them") {
   for (const NamedTile& tile : tiles_of_every_kind()) {
     if (tile.bytes.size() > 8000) continue;
     CAPTURE(tile.name);
-    for (int i = 0; i < wide_or_few(150, 50); ++i) {
+    for (int i = 0; i < wide_or_few(150, 25); ++i) {
       const Bytes mutant = mutate(tile.bytes, random);
       REQUIRE(flagged_or_equal(mutant, tile.colour, i % 3 == 0 ? rgb_format : luminance_format, flagged));
       ++count;

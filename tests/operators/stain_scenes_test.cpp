@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
 #include <memory>
 #include <random>
 #include <slidestream/slide.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -119,6 +121,13 @@ TEST_CASE("Frames and pens change the colours of normalised tissue by at most 2 
 
 namespace {
 
+/// Of three strokes a sanitizer sees one.
+#ifdef SLIDESTREAM_SANITIZED
+constexpr std::size_t few = 1;
+#else
+constexpr std::size_t few = 3;
+#endif
+
 /// How much the tissue of the scene differs, in the mean of each channel, where it is normalised as a struck one.
 std::array<double, 3> mean_changes(const std::function<void(int, int, Rgb&)>& strike, double mpp) {
   const Picture tissue = scene([](int, int, Rgb&) {});
@@ -148,7 +157,8 @@ std::array<double, 3> mean_changes(const std::function<void(int, int, Rgb&)>& st
 
 TEST_CASE("A stroke whose edges lie within pixels of the mask changes normalised tissue by at most 2 in the mean") {
   // Pixels are 1 micrometre wide. At either edge half of those under a pixel of the mask are ink; their mean isn't.
-  for (const Rgb& ink : {Rgb{40, 60, 180}, Rgb{50, 50, 140}, Rgb{25, 50, 150}}) {
+  const std::array<Rgb, 3> inks = {Rgb{40, 60, 180}, Rgb{50, 50, 140}, Rgb{25, 50, 150}};
+  for (const Rgb& ink : std::span(inks).first(few)) {
     CAPTURE(ink[0]);
     const auto strike = [&](int x, int, Rgb& colour) {
       if (x >= 284 && x < 364) colour = ink;
@@ -159,7 +169,8 @@ TEST_CASE("A stroke whose edges lie within pixels of the mask changes normalised
 
 TEST_CASE("Tissue that is seen through a stroke changes normalised tissue by at most 2 in the mean") {
   using Light = std::array<double, 3>;
-  for (const Light& passes : {Light{0.25, 0.65, 0.4}, Light{0.25, 0.4, 0.8}, Light{0.85, 0.2, 0.25}}) {
+  const std::array<Light, 3> strokes = {Light{0.25, 0.65, 0.4}, Light{0.25, 0.4, 0.8}, Light{0.85, 0.2, 0.25}};
+  for (const Light& passes : std::span(strokes).first(few)) {
     CAPTURE(passes[1]);
     const auto strike = [&](int x, int, Rgb& colour) {
       if (x < 284 || x >= 364) return;

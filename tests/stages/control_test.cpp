@@ -150,9 +150,10 @@ TEST_CASE("a stop may come in the middle of any stage") {
     Config config = config_for(backend);
     config.pipeline.strip_height = 128;
     config.pipeline.batch_strips = 1;
-    const RunResult expected = run(config, slides);
-    for (const char* stage :
-         {"source", "read", "decode", "upload", "decode-gpu", "carry", "compute", "collect", "reduce"}) {
+    const RunResult expected = run(config, {slides[0]});
+    std::vector<const char*> stages = {"source", "read", "decode", "carry", "compute", "reduce"};
+    if (backend != Backend::cpu) stages.insert(stages.end(), {"upload", "decode-gpu", "collect"});
+    for (const char* stage : stages) {
       CAPTURE(stage);
       RunControl control;
       StopAt at{stage, control};
