@@ -405,21 +405,22 @@ def unexplained(change, before, after):
 
 @unittest.skipIf(numpy is None and "SOUND" not in os.environ, "SKIPPED: NumPy and Pillow aren't there")
 class Changes(unittest.TestCase):
-    def setUp(self):
+    @classmethod
+    def setUpClass(cls):
         folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        place = pathlib.Path(os.environ.get("SOUND", self.folder / "sound"))
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+        place = pathlib.Path(os.environ.get("SOUND", cls.folder / "sound"))
         place.mkdir(exist_ok=True)
-        (self.folder / "plain").mkdir()
-        self.names = [f"{name}.tif" for name in SOUND]
+        (cls.folder / "plain").mkdir()
+        cls.names = [f"{name}.tif" for name in SOUND]
         for name, make in SOUND.items():
             file = place / f"{name}.tif"
             if not file.exists():
                 make(file)
-            (self.folder / "plain" / file.name).write_bytes(file.read_bytes())
-        self.sound = Batch(self.folder / "plain", self.names, "cpu").look()
-        self.listed = os.environ.get("LISTED")
+            (cls.folder / "plain" / file.name).write_bytes(file.read_bytes())
+        cls.sound = Batch(cls.folder / "plain", cls.names, "cpu").look()
+        cls.listed = os.environ.get("LISTED")
 
     def test_the_sound_files_show_one_picture(self):
         for name, found in self.sound.items():
