@@ -365,7 +365,7 @@ class Pages(Running):
         cls.addClassCleanup(folder.cleanup)
         cls.made = pathlib.Path(folder.name)
         (cls.made / "slides").mkdir()
-        for name, size, seed in ("slide.svs", "1024x768", 1), ("slides/one.svs", "512x768", 2), ("slides/two.svs", "768x512", 3):
+        for name, size, seed in ("slide.svs", "768x512", 1), ("slides/one.svs", "384x512", 2), ("slides/two.svs", "512x384", 3):
             subprocess.run([BUILD / "pipeline", "synth", "--out", cls.made / name, "--size", size, "--seed", str(seed)],
                            stdout=subprocess.DEVNULL, check=True)
 

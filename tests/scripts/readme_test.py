@@ -35,7 +35,7 @@ class Readme(unittest.TestCase):
             for line in lines:
                 command, what = re.fullmatch(r"(\S.*?) {2,}(\S.*)", line).groups()
                 if "SLIDESTREAM_TEST_WIDE" not in os.environ:
-                    command = command.replace("8192x6144", "2048x1536")
+                    command = command.replace("8192x6144", "1024x768")
                 done = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
                                       capture_output=True, text=True, timeout=120, check=False)
                 self.assertEqual(done.returncode, 0, f"{command} ({what}):\n{done.stderr}")
