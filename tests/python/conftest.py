@@ -11,6 +11,8 @@ import pytest
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import quick_storage  # noqa: E402,F401
 
+# Whether all of a kind is gone over, or some of it.
+WIDE = "SLIDESTREAM_TEST_WIDE" in os.environ
 CODECS = ("jpeg420", "jpeg422", "rgb", "jpeg2000", "none")
 
 

@@ -12,7 +12,7 @@ import numpy
 import pytest
 
 import slidestream as ss
-from conftest import synth
+from conftest import WIDE, synth
 
 
 def test_arrays_outlive_what_they_came_from(slide):
@@ -267,7 +267,7 @@ threads = [threading.Thread(target=target) for target in (read, read, run)]
 for thread in threads:
     thread.start()
 codes = []
-for i in range(10):
+for i in range(int(sys.argv[2])):
     child = os.fork()
     if child == 0:
         read_whole = slide.read_region((0, 0), 0, (1100, 724)).sum() == whole
@@ -280,8 +280,8 @@ for i in range(10):
 stop.append(True)
 for thread in threads:
     thread.join()
-assert codes == [7] * 10, codes
-""", slide)
+assert set(codes) == {7}, codes
+""", slide, str(10 if WIDE else 4))
     assert (done.returncode, done.stderr) == (0, "")
 
 
