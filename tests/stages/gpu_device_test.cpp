@@ -72,7 +72,7 @@ void check_ended(const RunResult& result, const RunResult& expected) {
 TEST_CASE("whichever call to a GPU fails, the run ends with one line and keeps what was finished") {
   const test::TemporaryFolder folder;
   // As many strips as wide ones have.
-  const std::vector<std::string> slides = test::mixed_slides(folder, 6, 140);
+  const std::vector<std::string> slides = test::mixed_slides(folder, test::wide_or_few(6, 4), 140);
   for (const std::size_t devices : {1U, 2U, 3U}) {
     // With three, images are made as well, which a sanitizer looks at alone.
     if (devices < 3 && test::rounds(2) < 2) continue;
