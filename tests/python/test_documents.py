@@ -8,18 +8,16 @@ import subprocess
 import sys
 
 import pytest
-from conftest import WIDE, synth
+from conftest import synth
 from test_cuda import why_no_gpu
 
-# A small slide is enough for a snippet to run.
-SIZE = "1536x1280" if WIDE else "768x640"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize(("page", "count"), [("docs/python.md", 15), ("docs/notebook.md", 5), ("README.md", 1)])
 def test_the_snippets_of(page, count, tmp_path, monkeypatch):
     (tmp_path / "slides").mkdir()
-    synth(tmp_path / "slide.svs", "--size", SIZE, "--mpp", "0.5")
+    synth(tmp_path / "slide.svs", "--size", "1536x1280", "--mpp", "0.5")
     synth(tmp_path / "slides" / "one.svs", "--size", "768x512", "--seed", "2")
     monkeypatch.chdir(tmp_path)
     session, left_out = {}, []
@@ -47,7 +45,7 @@ def test_the_benchmarks_of_the_page_run(command, tmp_path):
     floor = pathlib.Path(pipeline).parent / "bench" / "jpeg_floor"
     if not floor.exists():
         pytest.skip("the benchmarks aren't built")
-    synth(tmp_path / "slide.svs", "--size", SIZE)
+    synth(tmp_path / "slide.svs", "--size", "1536x1280")
     script, *arguments = command.format(floor=floor, pipeline=pipeline).split()
     done = subprocess.run([sys.executable, ROOT / "bench" / "python" / script, *arguments, "--rounds", "1"], cwd=tmp_path,
                           capture_output=True, text=True, timeout=60)
