@@ -472,7 +472,7 @@ class Tissue(Case):
 
     def test_a_pyramid_has_the_mask_and_the_stains_of_its_slide(self):
         # 0.499 um: neither the small level nor the blocks are whole halvings.
-        slide = self.slide("alone", "1110x1483", "--mpp", "0.499", "--levels", "1")
+        slide = self.slide("alone", "2220x2967", "--mpp", "0.499", "--levels", "1")
         pyramid = self.folder / "alone.ome.tif"
         self.assertDone(run("convert", slide, pyramid, "--compression", "none"))
         before, figures = self.made(slide, "slide")
