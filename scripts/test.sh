@@ -51,13 +51,16 @@ grep -h '^SKIPPED: ' build/release/Testing/Temporary/LastTest.log || true
 step 'Installed package: the examples'
 rm -rf build/prefix
 cmake --install build/release --prefix build/prefix >/dev/null
-example() {
+build_example() {
   cmake -S "examples/$1" -B "build/example/$1" -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=Release \
-    -DCMAKE_PREFIX_PATH="$PWD/build/prefix" >/dev/null
-  ninja -C "build/example/$1" --quiet
-  "build/example/$1/$1" "${@:2}" | tee "build/example/$1.txt"
+    -DCMAKE_PREFIX_PATH="$PWD/build/prefix" >/dev/null &&
+    ninja -C "build/example/$1" --quiet
 }
+example() { "build/example/$1/$1" "${@:2}" | tee "build/example/$1.txt"; }
 mkdir -p build/example
+build_example strip_means & building=$!
+build_example own_operator
+wait "$building"
 build/prefix/bin/pipeline synth --out build/example/slide.svs --size 1024x768
 example strip_means build/example/slide.svs
 grep -q '^35 windows, mean ' build/example/strip_means.txt
