@@ -1,8 +1,11 @@
 #include "runtime/forked.hpp"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <slidestream/error.hpp>
 
 namespace slidestream::runtime {
@@ -14,8 +17,15 @@ std::atomic<bool> had_work{false};
 std::atomic<bool> lost_work{false};
 std::atomic<bool> lost_threads{false};
 
+/// Ends a child that exits. Else oneTBB would detach its parent's threads at that point, whose memory may be gone.
+void leave(int status, void* /*unused*/) {
+  std::fflush(nullptr);
+  ::_exit(status);
+}
+
 void note_fork() noexcept {
-  if (had_work) lost_work = true;
+  // It runs before what was registered earlier.
+  if (had_work && !lost_work.exchange(true)) ::on_exit(leave, nullptr);
   if (at_work > 0) lost_threads = true;
 }
 

@@ -35,4 +35,23 @@ void IoThreads::submit(std::function<void()> task) {
   if (!tasks_.enqueue(std::move(task))) throw std::bad_alloc();
 }
 
+void OrderedIoThreads::submit(std::function<void()> task) {
+  const std::lock_guard lock(mutex_);
+  waiting_.push_back(std::move(task));
+  try {
+    threads_.submit([this] {
+      std::function<void()> first;
+      {
+        const std::lock_guard lock_of_first(mutex_);
+        first = std::move(waiting_.front());
+        waiting_.pop_front();
+      }
+      first();
+    });
+  } catch (...) {
+    waiting_.pop_back();
+    throw;
+  }
+}
+
 }  // namespace slidestream::runtime

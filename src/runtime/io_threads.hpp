@@ -3,7 +3,9 @@
 #include <blockingconcurrentqueue.h>
 
 #include <cstddef>
+#include <deque>
 #include <functional>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -29,6 +31,22 @@ class IoThreads {
 
   moodycamel::BlockingConcurrentQueue<std::function<void()>> tasks_;
   std::vector<std::thread> threads_;
+};
+
+/// Threads that take up tasks in the order in which they were submitted. With `IoThreads` that holds for tasks of one
+/// submitting thread alone.
+class OrderedIoThreads {
+ public:
+  /// \throws std::system_error as `IoThreads` does.
+  explicit OrderedIoThreads(std::size_t threads) : threads_(threads) {}
+
+  /// Runs `task` on one of the threads. `task` must not throw. Thread-safe.
+  void submit(std::function<void()> task);
+
+ private:
+  std::mutex mutex_;
+  std::deque<std::function<void()>> waiting_;  ///< guarded by mutex_
+  IoThreads threads_;                          ///< ends first
 };
 
 }  // namespace slidestream::runtime

@@ -47,7 +47,7 @@ NetworkSessions::NetworkSessions(const Network& network, const RunContext& conte
   }
   const std::size_t count = sessions_.size();
   places_ = std::make_unique<Room>(network_batches(count));
-  threads_ = std::make_unique<runtime::IoThreads>(count);
+  threads_ = std::make_unique<runtime::OrderedIoThreads>(count);
 }
 
 std::shared_ptr<NetworkBatch> NetworkSessions::take(const Room::Wake& wake) {

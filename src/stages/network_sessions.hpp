@@ -71,7 +71,7 @@ class NetworkSessions {
   /// A batch that was filled, without what nobody wants any more; null where that is all. The rest becomes zeros.
   std::shared_ptr<SentBatch> close(BatchFiller::Filling& filling);
 
-  /// Has one of the threads work.
+  /// Has one of the threads work. They begin in the order of calls: batches of a slide come in the order of its tiles.
   void submit(std::function<void()> work) { threads_->submit(std::move(work)); }
 
   /// Has a batch computed; on one of the threads. One that fails, or takes longer than a slide may, with tiles of
@@ -108,7 +108,7 @@ class NetworkSessions {
   std::vector<std::shared_ptr<NetworkBatch>> batches_;     ///< that nobody uses; guarded by mutex_
   std::vector<bool> coming_;                               ///< slides whose tiles may come; guarded by mutex_
   std::size_t left_;                                       ///< of these; guarded by mutex_
-  std::unique_ptr<runtime::IoThreads> threads_;            ///< ends first
+  std::unique_ptr<runtime::OrderedIoThreads> threads_;     ///< ends first
 };
 
 }  // namespace slidestream

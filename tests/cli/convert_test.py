@@ -360,7 +360,7 @@ class OneFile(Case):
                 result = run("convert", self.slide(), self.folder / name)
             finally:
                 os.close(descriptor)
-            self.assertEqual(result.returncode, 3, result.stderr)
+            self.assertEqual(result.returncode, 2, result.stderr)
             self.assertIn(f"{held}: somebody is writing it", result.stderr)
             self.assertEqual([file for file in os.listdir(self.folder) if file.startswith(".")], [])
             self.assertDone(run("convert", self.slide(), self.folder / name))

@@ -129,13 +129,10 @@ std::optional<Colour> told(const JpegByHand& options, Colour tag) {
 std::optional<Colour> colour_for(const JpegByHand& options, const TileDemand& demand) {
   const bool grey = demand.colour == Colour::grey || demand.colour == Colour::grey_inverted;
   if (grey || options.ids.size() < 3) return demand.colour;
-  const bool is_colour = options.ids.size() == 3;
-  if (!demand.tiles_say_colour) {
-    const bool ycbcr = is_colour && (are_sampled_apart(options) || (are_coded_as_ycbcr(options) && options.adobe != 0));
-    return ycbcr ? Colour::ycbcr : demand.colour;
-  }
-  if (is_colour) return told(options, demand.colour);
-  return std::nullopt;  // four components: `samples` isn't theirs here
+  if (options.ids.size() != 3) return std::nullopt;  // four components: `samples` isn't theirs here
+  if (demand.tiles_say_colour) return told(options, demand.colour);
+  const bool ycbcr = are_sampled_apart(options) || (are_coded_as_ycbcr(options) && options.adobe != 0);
+  return ycbcr ? Colour::ycbcr : demand.colour;
 }
 
 bool is_ordinary(const JpegByHand& options, Colour colour, bool distinct) {

@@ -202,6 +202,26 @@ assert sum(batch.count for batch in loop) == 183
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_a_forked_child_ends_however_many_threads_there_were(slide):
+    done = run_script("""
+import os, sys, slidestream as ss
+slide = ss.Slide(sys.argv[1])
+whole = slide.read_region((0, 0), 0, (1100, 724))
+loop = iter(ss.tiles(sys.argv[1], 64, batch=4, threads=32))
+batch = next(loop)
+child = os.fork()
+if child == 0:
+    del loop, batch
+    # The C library gives the stacks of lost threads back while these end.
+    assert sum(batch.count for batch in ss.tiles(sys.argv[1], 64, batch=4, threads=32)) == 187
+    print("text that is written as the child ends", end="")
+    sys.exit(7)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+""", slide)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "text that is written as the child ends"
+
+
 # Of a child: its exit status, or None where it hangs.
 ENDING = """
 def ending(child):

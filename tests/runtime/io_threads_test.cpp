@@ -4,11 +4,16 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <fstream>
 #include <latch>
+#include <memory>
+#include <semaphore>
 #include <system_error>
+#include <thread>
+#include <vector>
 
 #include "runtime/machine.hpp"
 
@@ -38,6 +43,33 @@ TEST_CASE("everything submitted runs before the threads are gone") {
     for (int i = 0; i < 100; ++i) io.submit([&] { ++done; });
   }
   CHECK(done == 100);
+}
+
+TEST_CASE("ordered threads take up tasks in the order in which several threads submitted them") {
+  std::vector<int> order;
+  {
+    slidestream::runtime::OrderedIoThreads io(1);
+    std::latch all_are_there(1);
+    io.submit([&] { all_are_there.wait(); });
+    // Each submits in turn.
+    constexpr int threads = 4, rounds = 25;
+    std::vector<std::unique_ptr<std::binary_semaphore>> turns;
+    for (int i = 0; i < threads; ++i) turns.push_back(std::make_unique<std::binary_semaphore>(i == 0 ? 1 : 0));
+    std::vector<std::thread> submitters;
+    for (int i = 0; i < threads; ++i) {
+      submitters.emplace_back([&, i] {
+        for (int round = 0; round < rounds; ++round) {
+          turns[static_cast<std::size_t>(i)]->acquire();
+          io.submit([&order, number = round * threads + i] { order.push_back(number); });
+          turns[static_cast<std::size_t>((i + 1) % threads)]->release();
+        }
+      });
+    }
+    for (std::thread& submitter : submitters) submitter.join();
+    all_are_there.count_down();
+  }
+  CHECK(order.size() == 100);
+  CHECK(std::ranges::is_sorted(order));
 }
 
 TEST_CASE("tasks run side by side") {

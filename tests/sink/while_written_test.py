@@ -323,7 +323,11 @@ class Loops(WrittenCase):
                 try:
                     self.assertTiles(reader(here / f"a.partial{suffix}"), final[reader], seen[reader])
                     looks += 1
-                except (OSError, KeyError, ValueError, struct.error, AssertionError):
+                except (OSError, KeyError, ValueError, struct.error, AssertionError) as error:
+                    # libvips asks for the file's length once, and reads places of tiles later. Tiles that came meanwhile
+                    # lie behind that length.
+                    if "bad seek to" in str(error):
+                        continue
                     # Not begun yet, or the image got its final name during the read. A Deep Zoom image has two
                     # names, and its folder of tiles is renamed first.
                     names = [f"a.partial{suffix}"] + (["a.partial_files"] if name == "dzi" else [])
