@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <slidestream/slide.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "slide/test_images.hpp"
@@ -239,16 +240,57 @@ TEST_CASE_FIXTURE(Fixture, "a reduced image that has the slide's description alo
     CHECK(info.magnification.value_or(0) == doctest::Approx(20.0 / 30.0));
     CHECK(info.warnings == line);
   }
-  // The slide's own size, 2 % and less, another image's size, another shape, and nothing of the kind.
+  // The slide's own size, 2 % and less, another shape, and nothing of the kind.
   for (const char* text : {"200x120 [0,0 200x120] (64x64) -> 200x120 JPEG/RGB Q=30", "204x122 -> 200x120 JPEG/RGB",
-                           "6000x3600 [0,0 6000x3600] (64x64) -> 400x240 JPEG/RGB", "6000x6000 -> 200x120",
-                           "6000x3600 [0,0 6000x3600] (64x64) JPEG/RGB", "6000x3600 [-> 200x120", "-> 200x120"}) {
+                           "6000x6000 -> 200x120", "6000x3600 [-> 200x120", "-> 200x120"}) {
     CAPTURE(text);
     const SlideInfo info = info_of(text);
     CHECK(info.mpp.value_or(0) == doctest::Approx(0.499));
     CHECK(info.magnification.value_or(0) == doctest::Approx(20.0));
     CHECK(info.warnings.empty());
   }
+}
+
+TEST_CASE_FIXTURE(Fixture, "a description of an image of another size gets a line, and counts as it is") {
+  const auto warnings_of = [this](const TestDirectory& first, const std::string& text,
+                                  const std::string& pairs = "|AppMag = 20|MPP = 0.4990") {
+    TestDirectory slide = first;
+    slide.set_text(270, "Aperio x\r\n" + text + pairs);
+    found({slide});
+    return opened->info().warnings;
+  };
+  const TestDirectory tiled = level(200, 120);
+  const auto line = [](const std::string& size) {
+    return Lines{"the description is of an image of " + size +
+                 " pixels, and the slide has 200 x 120: MPP and AppMag count as they are"};
+  };
+  // The part of the scan, the whole of it, and what it was made into.
+  for (const auto& each :
+       {std::pair{"6000x3600 [42,55 400x240] (64x64) JPEG/RGB Q=30;Aperio x\r\n200x120 (64x64)", "400 x 240"},
+        {"6000x3600 [0,0,400x240] (64x64) JPEG/YCC Q=91", "400 x 240"},
+        {"400x240 (64x64) J2K/KDU Q=70", "400 x 240"},
+        {"200x124 (64x64) J2K/KDU Q=70", "200 x 124"},
+        {"6000x3600 [0,0 6000x3600] (64x64) -> 400x240 JPEG/RGB", "400 x 240"},
+        {"100x60 [0,0 100x60] (64x64)", "100 x 60"}}) {
+    CAPTURE(each.first);
+    CHECK(warnings_of(tiled, each.first) == line(each.second));
+    CHECK(opened->info().mpp.value_or(0) == doctest::Approx(0.499));
+    CHECK(opened->info().magnification.value_or(0) == doctest::Approx(20.0));
+  }
+  CHECK(warnings_of(tiled, "400x240 (64x64)", "|MPP = 0.4990") == line("400 x 240"));
+  CHECK(warnings_of(tiled, "400x240 (64x64)", "|AppMag = 20") == line("400 x 240"));
+  // The slide's own size, also rounded or padded to tiles, and no size.
+  for (const char* text :
+       {"6000x3600 [42,55 200x120] (64x64) JPEG/RGB Q=30;Aperio x\r\n6000x3600 (64x64)", "200x120 (64x64) J2K/KDU Q=70",
+        "202x122 (64x64)", "203x118 (64x64)", "256x128 (64x64)", "6000x3600 [0,0 6000x3600] (64x64) -> 256x128 JPEG",
+        "400 (64x64)", "0x0 (64x64)", "no size", "6000x3600 [0,0] (64x64)"}) {
+    CAPTURE(text);
+    CHECK(warnings_of(tiled, text) == Lines{});
+  }
+  CHECK(warnings_of(level(256, 128), "200x120 (64x64)") == Lines{});
+  CHECK(warnings_of(tiled, "400x240 (64x64)", "|User = x") == Lines{});
+  // Strips are padded to nothing.
+  CHECK(warnings_of(strips(200, 120, 0), "100x60 [0,0 100x60]") == line("100 x 60"));
 }
 
 TEST_CASE("a thumbnail's description has the slide's size and its own") {

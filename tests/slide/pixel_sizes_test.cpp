@@ -484,7 +484,7 @@ TEST_CASE("one reader for all numbers") {
 }
 
 TEST_CASE_FIXTURE(Fixture, "a pixel size that the magnification makes impossible gets a line") {
-  const auto lines = [this](const std::string& text) { return described("Aperio x\r\n1x1|" + text).warnings; };
+  const auto lines = [this](const std::string& text) { return described("Aperio x\r\n100x60|" + text).warnings; };
   CHECK(
       lines("AppMag = 40|MPP = 250") ==
       Lines{"its pixels of 250 micrometres don't fit its magnification of 40, at which they have about 0.25; input.mpp "

@@ -127,25 +127,61 @@ void read_pairs(std::string_view description, SlideInfo& info) {
   }
 }
 
+/// What Aperio's text says of the image's size, up to the description of what it was made from.
+std::string_view sizes_of(std::string_view description) {
+  const std::string_view line = second_line(description);
+  return line.substr(0, line.find(';'));
+}
+
+/// The size in a text without an arrow. The part of the scanned area that the image shows stands in brackets:
+/// "[x,y WxH]", or with a comma.
+std::optional<ImageSize> size_of_part(std::string_view text) {
+  text = trimmed(text);
+  if (const std::size_t bracket = text.find('['); bracket != std::string_view::npos) {
+    text.remove_prefix(bracket + 1);
+    text = trimmed(text.substr(0, text.find(']')));
+    text.remove_prefix(text.find_last_of(", ") + 1);
+  }
+  return take_size(text);
+}
+
+/// The size that Aperio's text gives its own image.
+std::optional<ImageSize> described_size(std::string_view description) {
+  const std::string_view line = sizes_of(description);
+  const std::size_t at = line.find(arrow);
+  if (at == std::string_view::npos) return size_of_part(line);
+  std::string_view target = trimmed(line.substr(at + arrow.size()));
+  return take_size(target);
+}
+
+/// Whether a side of an image can be the described one: but for 2 pixels or 2 %, or with one of them padded to tiles.
+bool is_side(std::uint64_t described, std::uint64_t side, std::uint64_t tile) {
+  constexpr std::uint64_t most_off = 2;  // pixels
+  constexpr std::uint64_t fiftieth = 50;
+  const std::uint64_t larger = std::max(described, side);
+  const std::uint64_t smaller = std::min(described, side);
+  return larger - smaller <= std::max(most_off, larger / fiftieth) || (smaller + tile - 1) / tile * tile == larger;
+}
+
+void compare_size(std::string_view description, ImageSize image, ImageSize tile, SlideInfo& info) {
+  const std::optional<ImageSize> size = described_size(description);
+  if (!size || size->width == 0 || size->height == 0) return;
+  if (is_side(size->width, image.width, tile.width) && is_side(size->height, image.height, tile.height)) return;
+  const auto text = [](ImageSize of) { return std::to_string(of.width) + " x " + std::to_string(of.height); };
+  info.warnings.push_back("the description is of an image of " + text(*size) + " pixels, and the slide has " +
+                          text(image) + ": MPP and AppMag count as they are");
+}
+
 /// How many times an image of this size was made smaller, by the arrow in Aperio's text; 1 where it says no such thing.
 double reduction_of(std::string_view description, ImageSize size) {
   constexpr std::uint64_t most_off = 4;  // pixels
   constexpr double least = 1.02;
   if (!description.starts_with("Aperio")) return 1.0;
-  std::string_view line = second_line(description);
-  line = line.substr(0, line.find(';'));
+  const std::string_view line = sizes_of(description);
   const std::size_t at = line.find(arrow);
   if (at == std::string_view::npos) return 1.0;
-  std::string_view source = trimmed(line.substr(0, at));
-  std::string_view target = trimmed(line.substr(at + arrow.size()));
-  // The part of the scanned area that the image shows stands in brackets: "[x,y WxH]", or with a comma.
-  if (const std::size_t bracket = source.find('['); bracket != std::string_view::npos) {
-    source.remove_prefix(bracket + 1);
-    source = trimmed(source.substr(0, source.find(']')));
-    source.remove_prefix(source.find_last_of(", ") + 1);
-  }
-  const std::optional<ImageSize> from = take_size(source);
-  const std::optional<ImageSize> to = take_size(target);
+  const std::optional<ImageSize> from = size_of_part(line.substr(0, at));
+  const std::optional<ImageSize> to = described_size(description);
   const auto is_near = [](std::uint64_t a, std::uint64_t b) { return (a > b ? a - b : b - a) <= most_off; };
   if (!from || !to || to->width == 0 || !is_near(to->width, size.width) || !is_near(to->height, size.height)) {
     return 1.0;
@@ -170,7 +206,7 @@ std::string name_in_qptiff(std::string_view xml) {
 
 }  // namespace
 
-SaidPixelSize read_description(std::string_view description, ImageSize image, SlideInfo& info) {
+SaidPixelSize read_description(std::string_view description, ImageSize image, ImageSize tile, SlideInfo& info) {
   const std::string_view line = first_line(description);
   // XML says nothing in its first line.
   if (!line.empty() && !line.starts_with("<?xml")) info.properties.insert_or_assign("description", std::string(line));
@@ -186,6 +222,8 @@ SaidPixelSize read_description(std::string_view description, ImageSize image, Sl
     times << std::setprecision(3) << factor;
     info.warnings.push_back("the description says that it was reduced " + times.str() +
                             " times: pixel size and magnification are scaled");
+  } else if (is_aperios && (mpp || info.magnification)) {
+    compare_size(description, image, tile, info);
   }
   const std::optional<double> size = said_pixel_size(mpp, "MPP", info);
   return {size, size};

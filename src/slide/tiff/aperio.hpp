@@ -12,9 +12,10 @@ namespace slidestream {
 
 /// Fills format, properties and magnification from an ImageDescription that is no OME-XML: Aperio's "key = value" pairs
 /// between bars; of another program's text MPP and AppMag, wherever such a list stands; of libvips' XML its pixel size.
-/// Where Aperio's text says by its arrow that the image was made smaller, both are scaled, with a warning. Returns the
-/// pixel size. \param image  its size
-SaidPixelSize read_description(std::string_view description, ImageSize image, SlideInfo& info);
+/// Where Aperio's text says by its arrow that the image was made smaller, both are scaled, with a warning. Where it is
+/// of an image of another size, they aren't, with another warning. Returns the pixel size. \param image  its size
+/// \param tile  that of its tiles, to which one of the sizes may be padded; 1 x 1 without tiles
+SaidPixelSize read_description(std::string_view description, ImageSize image, ImageSize tile, SlideInfo& info);
 
 /// The name in a text that calls an image label, macro, overview, barcode or thumbnail, in any case, and says nothing
 /// else but its size; empty for any other text.

@@ -446,7 +446,10 @@ class DirectoryReader {
     const RawDirectory& directory = image.raw;
     const std::string text = raw_.text(directory, TIFFTAG_IMAGEDESCRIPTION, OpenBudget::most_description);
     warn_of_description(directory);
-    const SaidPixelSize said = ome_ ? ome_->pixel_size : read_description(text, image.size(), slide_.info);
+    const Level& largest = slide_.info.levels.front();
+    const auto side = [&](std::int64_t pixels) { return largest.tiled ? static_cast<std::uint64_t>(pixels) : 1; };
+    const ImageSize tile{side(largest.tile_width), side(largest.tile_height)};
+    const SaidPixelSize said = ome_ ? ome_->pixel_size : read_description(text, image.size(), tile, slide_.info);
     settle_pixel_size(slide_.info, said, ome_ ? "OME-XML" : "the description",
                       size_by_resolution(raw_, directory, text, slide_.info.warnings), "the resolution");
   }
