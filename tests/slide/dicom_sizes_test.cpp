@@ -239,4 +239,91 @@ TEST_CASE("DICOM: the imaged volume says the pixel size where PixelSpacing doesn
         {"PixelSpacing (0028,0030) is 250 micrometres, no size of a slide's pixel: it is passed over"});
 }
 
+namespace {
+
+/// What an image of a series says: millimetres of its pixels, rows first, and of the imaged volume.
+struct Said {
+  std::string spacing;
+  std::optional<float> across;
+  std::optional<float> down;
+};
+
+/// A slide of 150 x 100 pixels with levels of 75 x 50 and 38 x 25.
+SlideInfo info_of_levels(const TemporaryFolder& folder, const Said& largest, const Said& second, const Said& third) {
+  const Picture picture = picture_for(Codec::jpeg);
+  const auto write = [&](const Picture& image, const std::string& number, const Said& said) {
+    DicomFile file = make_dicom(image, {.instance = "1.2.3." + number});
+    DicomSet measures;
+    if (!said.spacing.empty()) measures.text(0x00280030, "DS", said.spacing);
+    DicomSet shared;
+    shared.items(0x00289110, {measures});
+    file.set.items(0x52009229, {shared});
+    if (said.across) file.set.real(0x00480001, *said.across);
+    if (said.down) file.set.real(0x00480002, *said.down);
+    return folder.write("level-" + number + ".dcm", file.encode());
+  };
+  write(reduced(picture, 2), "2", second);
+  write(reduced(picture, 4), "3", third);
+  const SlideInfo info = Slide::open(write(picture, "1", largest))->info();
+  CHECK(info.levels.size() == 3);
+  return info;
+}
+
+void check_size(const SlideInfo& info, double size, const Lines& lines) {
+  CHECK(info.mpp.value_or(0) == doctest::Approx(size));
+  CHECK_FALSE(info.mpp_y);
+  CHECK(info.warnings == lines);
+}
+
+}  // namespace
+
+TEST_CASE("DICOM: smaller levels say the pixel size where the largest image doesn't, before the imaged volume") {
+  const TemporaryFolder folder;
+  const auto info_of = [&](const Said& largest, const std::string& second, const std::string& third) {
+    return info_of_levels(folder, largest, {second, {}, {}}, {third, {}, {}});
+  };
+  const Said none{"", {}, {}}, same{"", 0.075F, 0.05F}, other{"", 0.15F, 0.1F};
+  const Lines line = {
+      "PixelSpacing (0028,0030) of smaller levels says 0.5 micrometres per pixel, and the imaged volume (0048,0001) 1: "
+      "PixelSpacing (0028,0030) of smaller levels counts"};
+  check_size(info_of(none, "0.001\\0.001", "0.002\\0.002"), 0.5, {});
+  check_size(info_of(same, "0.001\\0.001", "0.002\\0.002"), 0.5, {});
+  check_size(info_of(other, "0.001\\0.001", "0.002\\0.002"), 0.5, line);
+  check_size(info_of(other, "0.001\\0.001", ""), 0.5, line);
+  check_size(info_of(other, "", "0.002\\0.002"), 0.5, line);
+  // Less than two of a level's pixels.
+  check_size(info_of(other, "0.001\\0.001", "0.00205\\0.00205"), 0.5, line);
+  // They aren't of one mind.
+  const Lines differs = {"PixelSpacing (0028,0030) of smaller levels differs by their sizes: it is passed over"};
+  check_size(info_of(other, "0.001\\0.001", "0.001\\0.001"), 1.0, differs);
+  check_size(info_of(none, "0.001\\0.001", "0.002\\0.003"), 0.0, differs);
+  check_size(info_of(other, "1\\1", ""), 1.0,
+             {"PixelSpacing (0028,0030) of smaller levels is 500 micrometres, no size of a slide's pixel: it is passed "
+              "over"});
+  check_size(info_of(other, "", ""), 1.0, {});
+}
+
+TEST_CASE("DICOM: levels' imaged volumes may contradict that of the largest image where no PixelSpacing is said") {
+  const TemporaryFolder folder;
+  const Said largest{"", 0.075F, 0.05F};
+  const auto info_of = [&](std::optional<float> across, std::optional<float> down) {
+    return info_of_levels(folder, largest, largest, {"", across, down});
+  };
+  const auto contradiction = [](const std::string& size) {
+    return Lines{
+        "the imaged volume (0048,0001) of the largest image says 0.5 micrometres per pixel, and that of the image of "
+        "38 x 25 pixels gives it " +
+        size + ": the imaged volume (0048,0001) of the largest image counts"};
+  };
+  check_size(info_of(0.075F, 0.05F), 0.5, {});
+  check_size(info_of({}, {}), 0.5, {});
+  // 1 %, and one of its 25 rows.
+  check_size(info_of(0.07575F, 0.052F), 0.5, {});
+  check_size(info_of(0.075F, 0.075F), 0.5, contradiction("0.5 x 0.75"));
+  check_size(info_of(0.15F, 0.1F), 0.5, contradiction("1"));
+  check_size(info_of(0.15F, {}), 0.5, contradiction("1"));
+  // Beside PixelSpacing nobody needs them.
+  check_size(info_of_levels(folder, {"0.0005\\0.0005", 0.075F, 0.05F}, {"", 0.15F, 0.1F}, {"", 0.15F, 0.1F}), 0.5, {});
+}
+
 }  // namespace slidestream::test

@@ -14,6 +14,7 @@
 #include "slide/dicom/frames.hpp"
 #include "slide/dicom/instance.hpp"
 #include "slide/dicom/instance_level.hpp"
+#include "slide/dicom/level_sizes.hpp"
 #include "slide/dicom/series.hpp"
 #include "slide/icc_profile.hpp"
 #include "slide/level_factor.hpp"
@@ -288,19 +289,24 @@ class SeriesOpener {
   }
 
   void read_levels(OpenBudget& budget) {
-    for (const std::vector<OpenFile*>& image : images()) {
+    const std::vector<std::vector<OpenFile*>> all = images();
+    read_pixel_size(all);
+    for (const std::vector<OpenFile*>& image : all) {
       const Instance& instance = image.front()->instance;
       const bool is_largest = slide_.info.levels.empty();
-      if (is_largest) read_pixel_size(image);
       container_->add_profile({image.front()->file.get(), instance.icc_at, instance.icc_bytes});
       ImageReader(slide_, options_, budget).read(image);
       if (!is_largest) compare_level(instance);
     }
   }
 
-  void read_pixel_size(const std::vector<OpenFile*>& image) {
+  /// \param images  the largest first
+  void read_pixel_size(const std::vector<std::vector<OpenFile*>>& images) {
     SlideInfo& info = slide_.info;
+    const std::vector<OpenFile*>& image = images.front();
     const Instance& instance = image.front()->instance;
+    std::vector<const Instance*> firsts;
+    for (const std::vector<OpenFile*>& each : images) firsts.push_back(&each.front()->instance);
     info.magnification = instance.magnification;
     if (std::ranges::any_of(image, [](const OpenFile* part) { return part->instance.spacings_differ; })) {
       info.warnings.push_back("PixelSpacing (0028,0030) differs between its frames: it is passed over");
@@ -315,18 +321,22 @@ class SeriesOpener {
     };
     constexpr const char* spacing = "PixelSpacing (0028,0030)";
     SaidPixelSize said{size(instance.mm_x, 1), size(instance.mm_y, 1)};
+    const bool is_own = said.x.has_value();
+    if (!is_own) said = dicom::size_by_levels(firsts, info);
+    const std::string place = is_own ? spacing : std::string(spacing) + " of smaller levels";
     if (!are_far_apart(said)) {
       // Both or none: one line is enough.
-      said.x = said_pixel_size(said.x, spacing, info, most);
-      said.y = said.x ? said_pixel_size(said.y, spacing, info, most) : std::nullopt;
+      said.x = said_pixel_size(said.x, place, info, most);
+      said.y = said.x ? said_pixel_size(said.y, place, info, most) : std::nullopt;
       if (!said.y) said.x.reset();
     }
     const SaidPixelSize volume =
         said_pixel_sizes({size(instance.volume_mm_x, instance.width), size(instance.volume_mm_y, instance.height)},
                          "a pixel's part of ImagedVolumeWidth (0048,0001)",
                          "a pixel's part of ImagedVolumeHeight (0048,0002)", info, most);
-    settle_pixel_size(info, said, spacing, volume, "the imaged volume (0048,0001)");
-    if (!said.x || are_far_apart(said)) return;
+    settle_pixel_size(info, said, place, volume, "the imaged volume (0048,0001)");
+    if (!said.x && info.mpp) dicom::compare_volumes(firsts, info);
+    if (!is_own || !said.x || are_far_apart(said)) return;
     spacing_ = said;
     compare_with_others(said, spacing, image);
   }

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <slidestream/slide.hpp>
+#include <span>
+
+#include "slide/dicom/instance.hpp"
+#include "slide/pixel_size.hpp"
+
+/// \file
+/// What smaller levels say of the size of the largest image's pixels.
+
+namespace slidestream::dicom {
+
+/// The size of the largest image's pixels by the PixelSpacing of the others, divided by their factors. None where they
+/// differ by more than 2 % and 2 pixels, with a warning. \param images  the largest first
+SaidPixelSize size_by_levels(std::span<const Instance* const> images, SlideInfo& info);
+
+/// Adds a warning about the first image whose imaged volume isn't that of the largest one, which counts, by more than
+/// 2 % and 2 of its pixels. \param images  the largest first
+void compare_volumes(std::span<const Instance* const> images, SlideInfo& info);
+
+}  // namespace slidestream::dicom
