@@ -216,6 +216,44 @@ TEST_CASE("DICOM: parts of a concatenation with several optical paths, or severa
   CHECK(says("1", "0.5") == second + two_planes);
 }
 
+TEST_CASE("DICOM: levels of different optical paths are refused, by any element that tells paths apart") {
+  const TemporaryFolder folder;
+  const Picture picture = picture_for(Codec::jpeg_grey);
+  struct Path {
+    std::string identifier;
+    std::string description;
+    float wavelength = 0;
+    std::string of_frames;
+  };
+  const auto says = [&](const Path& largest, const Path& smaller) {
+    for (const bool is_largest : {true, false}) {
+      const Path& path = is_largest ? largest : smaller;
+      DicomFile file = make_dicom(is_largest ? picture : reduced(picture, 2),
+                                  {.codec = Codec::jpeg_grey, .instance = is_largest ? "1.2.3.1" : "1.2.3.2"});
+      DicomSet item;
+      if (!path.identifier.empty()) item.text(0x00480106, "SH", path.identifier);
+      if (!path.description.empty()) item.text(0x00480107, "ST", path.description);
+      if (path.wavelength > 0) item.real(0x00220055, path.wavelength);
+      DicomSet shared;
+      if (!path.of_frames.empty()) shared.items(0x00480207, {path_called(path.of_frames)});
+      file.set.items(0x00480105, {item}).items(0x52009229, {shared});
+      folder.write(is_largest ? "level-0.dcm" : "level-1.dcm", file.encode());
+    }
+    return open_error(folder.path() / "level-0.dcm");
+  };
+  const std::string refused = (folder.path() / "level-0.dcm").string() + ": level-1.dcm" + two_paths;
+  const Path first{"1", "DAPI", 385.0F, "1"};
+  CHECK(says(first, first).empty());
+  CHECK(says(first, {"2", "DAPI", 385.0F, "1"}) == refused);
+  CHECK(says(first, {"1", "Cy5", 385.0F, "1"}) == refused);
+  CHECK(says(first, {"1", "DAPI", 640.0F, "1"}) == refused);
+  CHECK(says(first, {"1", "DAPI", 385.0F, "2"}) == refused);
+  // What one of them doesn't say is no difference.
+  CHECK(says(first, {}).empty());
+  CHECK(says({}, first).empty());
+  CHECK(says(first, {"1", "", 0, ""}).empty());
+}
+
 TEST_CASE("DICOM: the depth of a plane may differ from place to place, and two depths at one place are two planes") {
   const TemporaryFolder folder;
   DicomFile file = make_dicom(picture_for(Codec::jpeg), {.sparse = true});

@@ -82,4 +82,15 @@ std::string compare_places(const OpenFile& file, const Level& level) {
   return "its frames' places in PlanePositionSlideSequence (0048,021A) aren't those of TILED_FULL: TILED_FULL counts";
 }
 
+bool have_different_paths(const Instance& a, const Instance& b) {
+  const auto differ = [](const std::string& one, const std::string& other) {
+    return !one.empty() && !other.empty() && one != other;
+  };
+  const OpticalPath& one = a.first_path;
+  const OpticalPath& other = b.first_path;
+  return differ(a.optical_path, b.optical_path) || differ(one.identifier, other.identifier) ||
+         differ(one.description, other.description) ||
+         (one.wavelength && other.wavelength && *one.wavelength != *other.wavelength);
+}
+
 }  // namespace slidestream::dicom

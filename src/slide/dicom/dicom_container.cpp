@@ -96,7 +96,7 @@ class ImageReader {
     coding_.tiles.resize(static_cast<std::size_t>(level_.columns * level_.rows));
     std::int64_t before = 0;
     for (OpenFile* file : files) {
-      check_part(*file, before, files.front()->instance.optical_path);
+      check_part(*file, before, files.front()->instance);
       add_frames(*file);
       add_line(dicom::compare_places(*file, level_));
       before += file->instance.frames;
@@ -125,17 +125,14 @@ class ImageReader {
     if (!line.empty() && std::ranges::find(lines, line) == lines.end()) lines.push_back(std::move(line));
   }
 
-  void check_part(const OpenFile& file, std::int64_t before, const std::string& optical_path) const {
+  void check_part(const OpenFile& file, std::int64_t before, const Instance& first) const {
     const Refusal refuse(file);
     const Level own = level_of(file, options_);
     if (own.width != level_.width || own.height != level_.height || own.tile_width != level_.tile_width ||
         own.tile_height != level_.tile_height || own.codec != level_.codec || own.colour != level_.colour) {
       refuse("isn't coded like the part of its image before it");
     }
-    const std::string& own_path = file.instance.optical_path;
-    if (!own_path.empty() && !optical_path.empty() && own_path != optical_path) {
-      refuse.require(2, 1, "the number of optical paths");
-    }
+    if (dicom::have_different_paths(first, file.instance)) refuse.require(2, 1, "the number of optical paths");
     if (file.instance.frames_before != before) {
       refuse("ConcatenationFrameOffsetNumber (0020,9228) is " + std::to_string(file.instance.frames_before) +
              ", and the parts before have " + std::to_string(before) + " frames");
@@ -294,6 +291,10 @@ class SeriesOpener {
     for (const std::vector<OpenFile*>& image : all) {
       const Instance& instance = image.front()->instance;
       const bool is_largest = slide_.info.levels.empty();
+      // A level of another path shows something else.
+      if (dicom::have_different_paths(all.front().front()->instance, instance)) {
+        Refusal{*image.front()}.require(2, 1, "the number of optical paths");
+      }
       container_->add_profile({image.front()->file.get(), instance.icc_at, instance.icc_bytes});
       ImageReader(slide_, options_, budget).read(image);
       if (!is_largest) compare_level(instance);

@@ -174,7 +174,7 @@ class InstanceReader {
     }
   }
 
-  /// A length in millimetres (FL); nothing where none is said.
+  /// A length above 0 (FL), in the element's unit; nothing where none is said.
   std::optional<double> length_of(const Element& element) {
     const bool is_float = element.vr[0] == 0 || (element.vr[0] == 'F' && element.vr[1] == 'L');
     if (!is_float || element.length != 4) return std::nullopt;
@@ -208,10 +208,21 @@ class InstanceReader {
         } else if (element.tag == 0x00480112) {
           const std::vector<double> power = reader_.decimal_texts(element, "ObjectiveLensPower");
           if (power.front() > 0.0) instance_.magnification = power.front();
+        } else if (instance_.optical_paths == 1) {
+          read_path_of_sequence(element);
         }
         return 0;
       });
     });
+  }
+
+  void read_path_of_sequence(const Element& element) {
+    constexpr std::uint64_t most_bytes = 4096;  // of ST, in any encoding
+    OpticalPath& path = instance_.first_path;
+    if (element.length > most_bytes) return;
+    if (element.tag == 0x00220055) path.wavelength = length_of(element);
+    if (element.tag == 0x00480106) path.identifier = reader_.text(element, "OpticalPathIdentifier", most_bytes);
+    if (element.tag == 0x00480107) path.description = reader_.text(element, "OpticalPathDescription", most_bytes);
   }
 
   /// The functional groups that all frames share.

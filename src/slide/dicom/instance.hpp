@@ -18,6 +18,13 @@ struct OwnSpacing {
   double mm_y = 0.0;
 };
 
+/// What an item of OpticalPathSequence says that only one path has.
+struct OpticalPath {
+  std::string identifier;  ///< empty: it doesn't say
+  std::string description;
+  std::optional<double> wavelength;  ///< of the illumination, nanometres
+};
+
 /// What is read of one file of a series. Nothing of it is about a patient.
 struct Instance {
   std::string transfer_syntax;
@@ -49,6 +56,7 @@ struct Instance {
   std::int64_t focal_planes = 1;
   std::int64_t optical_paths = 1;
   std::string optical_path;    ///< identifier of the frames' path; empty: they don't say it
+  OpticalPath first_path;      ///< by OpticalPathSequence
   std::optional<double> mm_x;  ///< size of a pixel, millimetres
   std::optional<double> mm_y;
   std::optional<OwnSpacing> own_spacing;  ///< of the first such frame
