@@ -12,6 +12,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -106,10 +107,11 @@ class Ledger {
   void redo(std::size_t slide);
 
   /// Makes the ledger that of joined runs, in one transaction: enters a manifest, whose files aren't looked at, and
-  /// calls `work`, which calls `import` for every slide that was found. Nothing changes when it throws.
-  /// \throws ConfigError where that would lose something: a run's own results, or slides of an earlier joining that
-  /// aren't imported this time.
-  void join(const std::vector<ManifestEntry>& manifest, const std::function<void()>& work);
+  /// calls `work`, which calls `import` for every slide that was found. Then `check` gets what `image_names` is going
+  /// to give. Nothing changes when either throws. \throws ConfigError where that would lose something: a run's own
+  /// results, or slides of an earlier joining that aren't imported this time.
+  void join(const std::vector<ManifestEntry>& manifest, const std::function<void()>& work,
+            const std::function<void(const std::vector<std::string>& names)>& check);
   /// A slide that another ledger has.
   struct Imported {
     SlideResult result;  ///< without the map's values; artifacts as paths in this ledger's folder, or absolute
@@ -120,6 +122,12 @@ class Ledger {
     std::optional<std::uint64_t> map_digest;  ///< as it was written
     MapParts map;
   };
+  /// Maps that the ledger has.
+  struct ListedMaps {
+    std::unordered_set<std::string> slides;  ///< canonical paths
+    std::unordered_set<std::string> files;   ///< in the folder `maps`
+  };
+  ListedMaps listed_maps();
   enum class Import { added, known, different, damaged };
   /// Takes over a slide of the manifest while `join` works. One that is done goes before one that failed; of two that
   /// say the same, the one is kept that any order of imports keeps. `different`: both are done and don't say the same.

@@ -49,7 +49,19 @@ Ledger::Import judge(const Before& before, const Ledger::Imported& other) {
 
 }  // namespace
 
-void Ledger::join(const std::vector<ManifestEntry>& manifest, const std::function<void()>& work) {
+Ledger::ListedMaps Ledger::listed_maps() {
+  const std::lock_guard lock(mutex_);
+  ListedMaps listed;
+  Statement select(database_, "SELECT canonical, map_name FROM slides WHERE map_columns > 0");
+  while (select.step()) {
+    listed.slides.insert(select.text(0));
+    listed.files.insert(select.text(1));
+  }
+  return listed;
+}
+
+void Ledger::join(const std::vector<ManifestEntry>& manifest, const std::function<void()>& work,
+                  const std::function<void(const std::vector<std::string>& names)>& check) {
   change([&] {
     Statement own(database_,
                   "SELECT count(*) FROM slides WHERE state = 'done' AND NOT EXISTS (SELECT 1 FROM meta WHERE name = "
@@ -79,6 +91,7 @@ void Ledger::join(const std::vector<ManifestEntry>& manifest, const std::functio
     }
     work();
     check_that_joining_loses_nothing();
+    check(name_images());
     database_.execute("INSERT OR REPLACE INTO meta VALUES('joined', 1)");
   });
 }

@@ -32,6 +32,12 @@ std::vector<std::string> map_files(const Config& config, Ledger& ledger, const s
   return named_maps(config, manifest, ledger.image_names());
 }
 
+std::vector<std::string> map_files(const Config& config, const std::vector<ManifestEntry>& manifest,
+                                   const std::vector<std::string>& names) {
+  if (config.output.maps == MapFormat::none) return {};
+  return named_maps(config, manifest, names);
+}
+
 std::vector<std::string> map_files(const Config& config, const ExpandedInputs& inputs) {
   if (config.output.maps == MapFormat::none) return {};
   std::vector<ManifestEntry> manifest;

@@ -18,6 +18,10 @@ inline std::string map_path(const std::string& file) { return "maps/" + file; }
 /// slides' images. Where slides of joined folders share such a name, all but the first have digits.
 std::vector<std::string> map_files(const Config& config, Ledger& ledger, const std::vector<ManifestEntry>& manifest);
 
+/// The same with the names that the slides' images begin with.
+std::vector<std::string> map_files(const Config& config, const std::vector<ManifestEntry>& manifest,
+                                   const std::vector<std::string>& names);
+
 /// The same of a folder without a ledger.
 std::vector<std::string> map_files(const Config& config, const ExpandedInputs& inputs);
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
+#include <system_error>
 #include <unordered_map>
 #include <utility>
 
@@ -219,6 +220,23 @@ RunResult run_of(SlideSource& slides) {
   return run;
 }
 
+/// Refuses what has the name of a map, and is neither a map that the ledger listed before nor empty. \throws
+/// ConfigError
+void check_maps(const Config& config, const std::vector<ManifestEntry>& manifest, const std::vector<std::string>& files,
+                const Ledger::ListedMaps& listed) {
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (listed.slides.contains(manifest[i].canonical) || listed.files.contains(files[i])) continue;
+    const fs::path file = fs::path(config.output.dir) / map_path(files[i]);
+    std::error_code code;
+    const fs::file_status there = fs::symlink_status(file, code);
+    if (!fs::exists(there) || (fs::is_regular_file(there) && fs::file_size(file, code) == 0)) continue;
+    throw ConfigError(one_line(file.string()) +
+                      (fs::is_symlink(there) ? ": is a link, and this program writes none"
+                                             : ": is there already, and no ledger in the folder lists it") +
+                      "; move it away, or name another folder");
+  }
+}
+
 /// Brings the parts into the ledger, and writes the files of results. `result` has the configuration.
 void join(std::vector<Part>& parts, const std::vector<std::pair<std::string, std::string>>& settings,
           const std::vector<ManifestEntry>& manifest, const MergeOptions& options, MergeResult& result) {
@@ -227,7 +245,8 @@ void join(std::vector<Part>& parts, const std::vector<std::pair<std::string, std
   Ledger ledger(result.config, ledger_options);
   const auto bins = static_cast<std::size_t>(result.config.analysis.bins);
   Joiner joiner(ledger, manifest, bins, options);
-  ledger.join(manifest, [&] {
+  const Ledger::ListedMaps listed = ledger.listed_maps();
+  const auto import_all = [&] {
     for (Part& part : parts) {
       // No longer than it takes: where the part's own run goes on, its writes may have to wait.
       part.database->execute("BEGIN");
@@ -235,6 +254,9 @@ void join(std::vector<Part>& parts, const std::vector<std::pair<std::string, std
       part.database->execute("COMMIT");
     }
     joiner.check_failures();
+  };
+  ledger.join(manifest, import_all, [&](const std::vector<std::string>& names) {
+    check_maps(result.config, manifest, map_files(result.config, manifest, names), listed);
   });
   result.twice = joiner.twice();
   // From here on the results are kept; only their files may be missing.

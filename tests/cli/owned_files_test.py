@@ -254,6 +254,24 @@ class MapPlaces(BatchCase):
         self.assertTrue(file.is_file())
 
 
+    def test_a_merge_refuses_those_of_others(self):
+        slides, part = self.folder_of("a.svs"), self.folder / "part"
+        self.assertDone(run(slides, "--out", part, "--maps", "npy"))
+        elsewhere, file = self.folder / "elsewhere", self.out / "maps/a.npy"
+        elsewhere.mkdir()
+        self.out.mkdir()
+        (self.out / "maps").symlink_to(elsewhere)
+        file.write_text("mine\n")
+        self.assertOneLine(run("merge", part, "--out", self.out), 2,
+                           f"{file}: is there already, and no ledger in the folder lists it")
+        self.assertEqual((elsewhere / "a.npy").read_text(), "mine\n")
+        self.assertEqual(os.listdir(self.out), ["maps"])
+        file.unlink()
+        for _ in range(2):
+            self.assertDone(run("merge", part, "--out", self.out))
+        self.assertEqual(file.read_bytes(), (part / "maps/a.npy").read_bytes())
+
+
 class NeverBegun(BatchCase):
     """Files with names of results, beside a ledger that knows nothing of their slides."""
 

@@ -258,6 +258,53 @@ TEST_CASE("what a merge gives follows from the folders alone, and a refused one 
   CHECK(text_of(folder / "out/slides.csv") == text_of(folder / "a alone/slides.csv"));
 }
 
+TEST_CASE("a merge refuses maps that no ledger in its folder lists, before anything is merged") {
+  const TemporaryFolder folder;
+  const auto manifest = make_files(folder, 2);
+  const std::string a = (folder / "a").string();
+  const std::string b = (folder / "b").string();
+  const fs::path out = folder / "out";
+  const fs::path map = out / "maps/slide-1.npy";
+  make_part(ledger_config(a), manifest, {0});
+  make_part(ledger_config(b), manifest, {1});
+  const auto refusal = [&] { return message_of<ConfigError>([&] { merge_ledgers({a, b}, out.string()); }); };
+  const std::string foreign = map.string() + ": is there already, and no ledger in the folder lists it; move it away";
+  fs::create_directories(map.parent_path());
+
+  SUBCASE("in a new folder") {
+    folder.write("out/maps/slide-1.npy", std::string("mine"));
+    CHECK(contains(refusal(), foreign));
+    CHECK(text_of(map) == "mine");
+    CHECK_FALSE(fs::exists(out / "run.sqlite"));
+    CHECK_FALSE(fs::exists(out / "slides.csv"));
+    CHECK_FALSE(fs::exists(out / "maps/slide-0.npy"));
+  }
+  SUBCASE("beside the ledger of an earlier merge") {
+    merge_ledgers({a}, out.string());
+    folder.write("out/maps/slide-1.npy", std::string("mine"));
+    const std::string before = results_in(out);
+    CHECK(contains(refusal(), foreign));
+    CHECK(results_in(out) == before);
+  }
+  SUBCASE("as a link") {
+    fs::create_symlink("nothing", map);
+    CHECK(contains(refusal(), map.string() + ": is a link, and this program writes none; move it away"));
+    CHECK(fs::is_symlink(map));
+    fs::remove(map);
+  }
+  SUBCASE("an empty file has nothing to lose") {
+    folder.write("out/maps/slide-1.npy", std::string());
+    CHECK(refusal() == "");
+  }
+  fs::remove(map);
+  // What an earlier merge wrote is replaced, also where that was cut short.
+  for (int again = 0; again < 2; ++again) {
+    CHECK(merge_ledgers({a, b}, out.string()).not_written.empty());
+    CHECK(fs::file_size(map) > 4);
+    folder.write("out/maps/slide-1.npy", std::string("half"));
+  }
+}
+
 TEST_CASE("a later failure of another file refuses a merge, in any order of the folders") {
   const TemporaryFolder folder;
   const auto manifest = make_files(folder, 1);
