@@ -48,6 +48,7 @@ Archive::Archive(const Config& config, const ExpandedInputs& inputs, const RunOp
       corpus_(static_cast<std::size_t>(config.analysis.bins)) {
   Ledger::Options ledger_options;
   ledger_options.on_watch = [](const std::string& message) { spdlog::info("{}", message); };
+  ledger_options.on_passed_over = [](const std::string& line) { spdlog::warn("{}", line); };
   if (options.fresh) {
     if (const std::string aside = Ledger::move_aside(config, ledger_options); !aside.empty()) {
       prepare_output(config);

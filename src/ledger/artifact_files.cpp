@@ -53,9 +53,24 @@ bool is_of_another_run(const fs::path& folder, const fs::path& file) {
   return false;
 }
 
+/// Whether runs give files such names: below the folder of maps or one of `slide_folders`. A damaged ledger may list
+/// others, such as its own.
+bool can_be_made(const std::string& file) {
+  if (!is_inside(file) || file.find('\0') != std::string::npos) return false;
+  const fs::path path = file;
+  const std::string first = path.begin()->string();
+  const bool is_known = first == "maps" || std::ranges::find(slide_folders, first) != slide_folders.end();
+  return is_known && std::next(path.begin()) != path.end();
+}
+
 /// Whether a run may move or remove a file that its ledger names.
 bool is_own_file(const fs::path& home, const fs::path& folder, const std::string& file) {
-  return is_inside(file) && lies_in(home, folder / file) && !is_of_another_run(folder, file);
+  return can_be_made(file) && lies_in(home, folder / file) && !is_of_another_run(folder, file);
+}
+
+/// Whether a ledger lists a file properly that isn't in its run's own folders: with another run that was joined.
+bool is_elsewhere(const fs::path& folder, const std::string& file) {
+  return fs::path(file).is_absolute() || (is_inside(file) && is_of_another_run(folder, file));
 }
 
 bool is_file_or_folder(const fs::path& path) {
@@ -168,9 +183,10 @@ SetAside set_aside(const fs::path& folder, const std::vector<std::string>& files
   return result;
 }
 
-std::vector<fs::path> files_of_slides(Database& database, const fs::path& folder) {
-  std::vector<fs::path> found;
-  if (check_schema(database) < first_version_with_artifacts) return found;
+ListedFiles files_of_slides(Database& database, const fs::path& folder) {
+  ListedFiles listed;
+  std::vector<fs::path>& found = listed.files;
+  if (check_schema(database) < first_version_with_artifacts) return listed;
   check_table(database, "artifacts");
   std::error_code code;
   const fs::path home = fs::canonical(folder, code);
@@ -179,6 +195,8 @@ std::vector<fs::path> files_of_slides(Database& database, const fs::path& folder
   while (files.step()) {
     const std::string file = files.text(0);
     if (is_own_file(home, folder, file) && is_file_or_folder(folder / file)) found.emplace_back(file);
+    if (can_be_made(file) || is_elsewhere(folder, file)) continue;
+    if (listed.passed_over++ == 0) listed.first_passed_over = file;
   }
   std::unordered_set<std::string> names;
   Statement select(database, "SELECT image_name FROM slides WHERE image_name IS NOT NULL");
@@ -192,7 +210,7 @@ std::vector<fs::path> files_of_slides(Database& database, const fs::path& folder
       if (is_unfinished(file.string(), names) && is_file_or_folder(entry.path())) found.push_back(kind / file);
     }
   }
-  return found;
+  return listed;
 }
 
 std::string artifact_elsewhere(const fs::path& from, const std::string& file, const fs::path& to) {

@@ -38,18 +38,24 @@ struct SetAside {
 
 /// Moves files that a ledger listed and lists no more into `earlier_of_failed`, under the same names. Where one of
 /// these is taken there, all move into its folder 2, or the next number: nothing is replaced. Files outside of the
-/// ledger's folder (a link leads out of it), and those with another ledger, aren't touched or told of. No file moves
-/// through a link.
+/// ledger's folder (a link leads out of it), those with another ledger, and names that runs give no files aren't
+/// touched or told of. No file moves through a link.
 SetAside set_aside(const std::filesystem::path& folder, const std::vector<std::string>& files) noexcept;
 
 /// Folders of a run with files of slides.
 inline constexpr std::array slide_folders = {"images", "features", "coords"};
 
-/// The artifacts that a ledger lists, as far as they lie in its folder (no link leads out of it) and with no other
-/// ledger, unfinished files of its slides' names, and those of `slide_folders` that are links. All relative to the
-/// folder. \throws OutputError;
-/// UnreadableError where the list is damaged.
-std::vector<std::filesystem::path> files_of_slides(Database& database, const std::filesystem::path& folder);
+/// Files of a run, as its ledger lists them.
+struct ListedFiles {
+  std::vector<std::filesystem::path> files;  ///< relative to the folder
+  std::size_t passed_over = 0;               ///< names in the list that runs give no files
+  std::string first_passed_over;             ///< the first of these
+};
+
+/// The artifacts that a ledger lists, as far as they lie in `maps` or `slide_folders` of its folder (no link leads out
+/// of it) and with no other ledger, unfinished files of its slides' names, and those of `slide_folders` that are links.
+/// \throws OutputError; UnreadableError where the list is damaged.
+ListedFiles files_of_slides(Database& database, const std::filesystem::path& folder);
 
 /// The path that an artifact of the folder `from` has in a ledger of the folder `to`: absolute unless it lies in there.
 std::string artifact_elsewhere(const std::filesystem::path& from, const std::string& file,

@@ -72,6 +72,8 @@ class Ledger {
     std::function<void(const std::string&)> on_watch;
     /// For what is joined: the settings that it was made with, when these aren't this program's.
     std::vector<std::pair<std::string, std::string>> settings = {};
+    /// Called with one line by `move_aside` where the ledger lists files that no run makes, which stay.
+    std::function<void(const std::string&)> on_passed_over = {};
   };
 
   /// Opens the ledger of `config.output.dir`, or makes it, and takes it over from a dead process.

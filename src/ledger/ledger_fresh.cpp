@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "config/suggest.hpp"
 #include "ledger/artifact_files.hpp"
 #include "ledger/aside.hpp"
 #include "ledger/ledger.hpp"
@@ -115,7 +116,7 @@ class OwnedLedger {
     try {
       enter_left_notes(database_);
       check_table(database_, "slides");
-      files_ = files_of_slides(database_, file.parent_path());
+      listed_ = files_of_slides(database_, file.parent_path());
       fold_log(database_);
     } catch (...) {
       give_back();
@@ -126,7 +127,7 @@ class OwnedLedger {
   OwnedLedger(const OwnedLedger&) = delete;
   OwnedLedger& operator=(const OwnedLedger&) = delete;
 
-  const std::vector<fs::path>& files() const noexcept { return files_; }
+  const ListedFiles& listed() const noexcept { return listed_; }
   /// \throws OutputError
   void disown() {
     database_.execute("DELETE FROM owner");
@@ -144,8 +145,16 @@ class OwnedLedger {
 
   Database database_;
   bool is_owned_ = true;
-  std::vector<fs::path> files_;
+  ListedFiles listed_;
 };
+
+void tell_passed_over(const ListedFiles& listed, const fs::path& ledger, const Ledger::Options& options) {
+  if (listed.passed_over == 0 || !options.on_passed_over) return;
+  const std::size_t others = listed.passed_over - 1;
+  options.on_passed_over(ledger.string() + ": lists \"" + one_line(listed.first_passed_over) +
+                         "\" among the files of slides, which no run here makes; it is passed over" +
+                         (others > 0 ? ", and others: " + std::to_string(others) : std::string()));
+}
 
 /// Nothing where there is no ledger, or none that can be read.
 std::unique_ptr<OwnedLedger> owned_ledger(const fs::path& file, const Ledger::Options& options) {
@@ -195,7 +204,8 @@ std::string Ledger::move_aside(const Config& config, const Options& options) {
   std::error_code code;
   const bool was_run = has_something(file) || has_own_table(folder) || move.is_continued();
   if (ledger) {
-    for (const fs::path& each : ledger->files()) move.move(each);
+    tell_passed_over(ledger->listed(), file, options);
+    for (const fs::path& each : ledger->listed().files) move.move(each);
   } else if (was_run && !move.has(ledger_name)) {
     // Whose the files in them are, nobody can say.
     for (const char* kind : slide_folders) move.move(kind);

@@ -300,7 +300,11 @@ MergeResult merge_ledgers(const std::vector<std::string>& folders, const std::st
   const std::vector<ManifestEntry> manifest = make_manifest(places);
   if (manifest.empty()) result.warnings.push_back("none of the folders has a slide");
 
-  if (options.fresh) result.aside = Ledger::move_aside(result.config, {});
+  if (options.fresh) {
+    Ledger::Options ledger_options;
+    ledger_options.on_passed_over = [&result](const std::string& line) { result.warnings.push_back(line); };
+    result.aside = Ledger::move_aside(result.config, ledger_options);
+  }
   Ledger::check_folder(result.config);
   prepare_output(result.config);
   remove_leftovers(result.config.output.dir);

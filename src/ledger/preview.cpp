@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "ledger/artifact_files.hpp"
+#include "ledger/attachments.hpp"
 #include "ledger/fingerprint.hpp"
 #include "ledger/identity.hpp"
 #include "ledger/owner.hpp"
@@ -29,15 +30,13 @@ std::optional<LedgerPreview> preview_start(const Config& config, const std::vect
       preview.refusal = difference->text();
     }
   }
-  Statement select(*database, "SELECT state, size, modified, side, id FROM slides WHERE canonical = ?1");
-  Statement artifacts(*database, "SELECT file, bytes FROM artifacts WHERE slide = ?1");
-  const auto is_unmade = [&](std::int64_t slide) {
-    std::vector<Artifact> files;
-    artifacts.bind(1, slide);
-    while (artifacts.step()) {
-      files.push_back({"", "", artifacts.text(0), static_cast<std::uint64_t>(artifacts.integer(1)), 0});
-    }
-    return !first_unmade(config.output.dir, files).empty();
+  Statement select(*database, "SELECT state, size, modified, side, id, attached FROM slides WHERE canonical = ?1");
+  AttachmentReader attachments(*database);
+  // What isn't what was written may name any file, or a folder with millions of them.
+  const auto is_unmade = [&](std::int64_t slide, std::optional<std::uint64_t> attached) {
+    SlideResult result;
+    return attached &&
+           (!attachments.read(slide, *attached, result) || !first_unmade(config.output.dir, result.artifacts).empty());
   };
   const SideInputs side_inputs(config);
   for (std::size_t i = 0; i < slides.size(); ++i) {
@@ -47,11 +46,12 @@ std::optional<LedgerPreview> preview_start(const Config& config, const std::vect
     const SlideIdentity before{static_cast<std::uint64_t>(select.integer(1)), select.integer(2), std::nullopt,
                                unsigned_or_null(select, 3)};
     const std::int64_t id = select.integer(4);
+    const auto attached = unsigned_or_null(select, 5);
     select.reset();
     if (state != "done" && state != "failed") continue;
     auto now = look_at(slides[i]);
     if (now) now->side = side_inputs.of(slides[i]);
-    if (now && (!now->same_state(before) || is_unmade(id))) {
+    if (now && (!now->same_state(before) || is_unmade(id, attached))) {
       ++preview.changed;
     } else {
       ++(state == "done" ? preview.done : preview.failed);

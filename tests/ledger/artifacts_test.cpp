@@ -213,6 +213,17 @@ TEST_CASE("files that are moved replace nothing, go through no link, and what st
   }
 }
 
+TEST_CASE("names that no run gives files don't move") {
+  const TemporaryFolder folder;
+  const fs::path out = folder / "out";
+  fs::create_directories(out / "images");
+  for (const char* name : {"out/notes.txt", "out/images/a.tif"}) folder.write(name, std::string("mine"));
+  const SetAside result = set_aside(out, {"notes.txt", "images", std::string("images/\0", 8)});
+  CHECK(result.folder.empty());
+  CHECK(result.refusal.empty());
+  for (const char* name : {"notes.txt", "images/a.tif"}) CHECK_MESSAGE(text_of(out / name) == "mine", name);
+}
+
 TEST_CASE("a slide of which nothing was counted") {
   const TemporaryFolder folder;
   const auto manifest = make_files(folder, 1);

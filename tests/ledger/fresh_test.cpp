@@ -83,6 +83,32 @@ TEST_CASE("an earlier run moves aside, and what isn't its own stays") {
   { const Ledger ledger(config); }
 }
 
+TEST_CASE("what no run makes stays, whatever the ledger lists, and is told in one line") {
+  const TemporaryFolder folder;
+  for (const std::string name : {"run.sqlite", "notes.txt", "slides.csv", "images", "../out/notes.txt"}) {
+    CAPTURE(name);
+    const Config config = earlier_run(folder);
+    const fs::path out = config.output.dir;
+    std::set<std::string> before = files_in(out);
+    tamper(out / "run.sqlite", "UPDATE artifacts SET file = '" + name + "' WHERE number = 0");
+    std::vector<std::string> told;
+    Ledger::Options options;
+    options.on_passed_over = [&told](const std::string& line) { told.push_back(line); };
+    CHECK(Ledger::move_aside(config, options) == (out / "earlier-1").string());
+    CHECK(told == std::vector<std::string>{(out / "run.sqlite").string() + ": lists \"" + name +
+                                           "\" among the files of slides, which no run here makes; it is passed over, "
+                                           "and others: 1"});
+    for (const char* stays :
+         {"notes.txt", "images/mine.txt", "images/slide-0.sobel.ome.tif", "images/slide-1.sobel.ome.tif"}) {
+      CHECK_MESSAGE(fs::exists(out / stays), stays);
+      CHECK(before.erase(stays) == 1);
+    }
+    CHECK(files_in(out / "earlier-1") == before);
+    CHECK_FALSE(Ledger::has_results(config));
+    fs::remove_all(out);
+  }
+}
+
 TEST_CASE("earlier files of slides that failed move aside with their run") {
   const TemporaryFolder folder;
   const Config config = earlier_run(folder);

@@ -172,6 +172,26 @@ TEST_CASE("a slide that has changed is done again") {
   CHECK(run(ContentHashPolicy::none) == 0);
 }
 
+TEST_CASE("a preview looks at no files that a damaged list names") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const auto manifest = make_files(folder, 1);
+  {
+    Ledger ledger(config);
+    ledger.begin(manifest, false);
+    SlideResult slide = attached_result_of(manifest[0].path, 1);
+    make_artifacts(config.output.dir, slide);
+    ledger.started(0);
+    ledger.ended(0, slide);
+  }
+  const auto changed = [&] { return preview_start(config, {manifest[0].path}, {manifest[0].canonical})->changed; };
+  CHECK(changed() == 0);
+  // A file that is there, in its size.
+  folder.write("other", std::string(1001, 'i'));
+  tamper(folder / "out/run.sqlite", "UPDATE artifacts SET file = '../other' WHERE number = 0");
+  CHECK(changed() == 1);
+}
+
 TEST_CASE("a slide whose side inputs are others is done again") {
   const TemporaryFolder folder;
   Config config = ledger_config(folder / "out");
