@@ -22,11 +22,29 @@ bool looks_partial(const std::string& stem) {
   return folded.ends_with(".partial") || folded.ends_with(".partial.ome");
 }
 
+/// Whether it is what follows all of a path's digits where even these are taken: -2, or a larger number.
+bool is_numbering(std::string_view text) {
+  return text.size() > 1 && text.size() < 10 && text[0] == '-' && text[1] != '0' && text != "-1" &&
+         text.find_first_not_of("0123456789", 1) == std::string_view::npos;
+}
+
 }  // namespace
 
 bool is_image_name(std::string_view name) {
   return !name.empty() && name.size() <= longest_name &&
          name.find_first_of(std::string_view("/\0", 2)) == std::string_view::npos;
+}
+
+bool may_name_images(std::string_view name, const ManifestEntry& slide, bool portable) {
+  for (const std::string& path : {slide.path, slide.canonical}) {
+    const std::string stem = file_stem(path, longest_stem, portable);
+    if (name == stem && !looks_partial(stem)) return true;
+    const std::string digits = to_hexadecimal(stable_hash(slide.canonical));
+    if (name == stem + "-" + digits.substr(0, 8)) return true;
+    const std::string all = stem + "-" + digits;
+    if (name.starts_with(all) && (name == all || is_numbering(name.substr(all.size())))) return true;
+  }
+  return false;
 }
 
 void fill_image_names(const std::vector<ManifestEntry>& manifest, const std::vector<std::string>& others,

@@ -18,6 +18,10 @@ struct ManifestEntry;
 void fill_image_names(const std::vector<ManifestEntry>& manifest, const std::vector<std::string>& others,
                       std::vector<std::string>& names, bool portable = true);
 
+/// Whether `fill_image_names` may give a slide that name. One that was named by another path then, such as a link, has
+/// the stem of that or of the canonical path.
+bool may_name_images(std::string_view name, const ManifestEntry& slide, bool portable);
+
 /// Whether it can be such a name: it is one in a folder.
 bool is_image_name(std::string_view name);
 

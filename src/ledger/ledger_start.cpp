@@ -261,7 +261,10 @@ std::vector<std::string> Ledger::name_images() {
                    "position IS NOT NULL OR image_name IS NOT NULL ORDER BY 6 DESC, position, id");
   while (select.step()) {
     const Row row = {select.integer(0), select.integer(5) != 0, select.text(3)};
-    const bool stands = is_image_name(row.before) && (taken.insert(folded_name(row.before)).second || row.ended);
+    const ManifestEntry entry = {select.text(1), select.text(2), true};
+    // A row that is damaged may have any name, and is done again.
+    const bool can_be = is_image_name(row.before) && (row.ended || may_name_images(row.before, entry, portable_names_));
+    const bool stands = can_be && (taken.insert(folded_name(row.before)).second || row.ended);
     const std::string name = stands ? row.before : std::string();
     if (select.is_null(4)) {
       others.push_back(name);
@@ -271,7 +274,7 @@ std::vector<std::string> Ledger::name_images() {
     if (place >= rows.size()) database_.fail_damaged("slides and their index don't agree");
     rows[place] = row;
     names[place] = name;
-    manifest[place] = {select.text(1), select.text(2), true};
+    manifest[place] = entry;
   }
   fill_image_names(manifest, others, names, portable_names_);
   Statement update(database_, "UPDATE slides SET image_name = ?1 WHERE id = ?2");

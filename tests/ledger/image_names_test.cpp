@@ -118,6 +118,46 @@ TEST_CASE("whatever a file is called, its name is one in a folder") {
   }
 }
 
+TEST_CASE("which names a slide may have") {
+  const ManifestEntry slide = {"/a/link.svs", "/b/x.svs", true};
+  const std::string all = "x-" + to_hexadecimal(stable_hash(slide.canonical));
+  for (const std::string& name : {std::string("link"), std::string("x"), "link" + digits("/b/x.svs"),
+                                  "x" + digits("/b/x.svs"), all, all + "-2"}) {
+    CHECK_MESSAGE(may_name_images(name, slide, true), name);
+  }
+  for (const std::string& name : {std::string(), std::string("X"), std::string("x-"), "x" + digits("/a/link.svs"),
+                                  all + "-", all + "-1", all + "-02", all + "-2a", all + "2"}) {
+    CHECK_FALSE_MESSAGE(may_name_images(name, slide, true), name);
+  }
+  const ManifestEntry coloned = {"/a/x:1.svs", "/a/x:1.svs", true};
+  CHECK(may_name_images("x_1", coloned, true));
+  CHECK_FALSE(may_name_images("x:1", coloned, true));
+  CHECK(may_name_images("x:1", coloned, false));
+  const ManifestEntry partial = {"/a/x.partial.svs", "/a/x.partial.svs", true};
+  CHECK_FALSE(may_name_images("x.partial", partial, true));
+  CHECK(may_name_images("x.partial" + digits("/a/x.partial.svs"), partial, true));
+}
+
+TEST_CASE("a slide whose row is damaged gets its name again, whatever the row says") {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("x.svs", std::string("x"));
+  const std::vector<ManifestEntry> manifest = {{path, path, true}};
+  Ledger ledger(ledger_config(folder / "out"));
+  for (const std::string damaged : {"x\ny", "CON", "-rf", ".slidestream-1", "X", "x-1234567"}) {
+    CAPTURE(damaged);
+    ledger.begin(manifest, false);
+    CHECK(ledger.image_name(0) == "x");
+    SlideResult slide = result_of(path, 1);
+    ledger.started(0);
+    ledger.ended(0, slide);
+    tamper(ledger.file(), "UPDATE slides SET image_name = '" + damaged + "'");
+    const LedgerStart start = ledger.begin(manifest, false);
+    CHECK(start.damaged.size() == 1);
+    CHECK(start.todo.size() == 1);
+    CHECK(ledger.image_name(0) == "x");
+  }
+}
+
 TEST_CASE("the ledger keeps names, whatever later manifests are") {
   const TemporaryFolder folder;
   for (const std::string name : {"a", "b", "c"}) {
