@@ -237,12 +237,15 @@ void check_maps(const Config& config, const std::vector<ManifestEntry>& manifest
   }
 }
 
-/// Brings the parts into the ledger, and writes the files of results. `result` has the configuration.
+/// Brings the parts into the ledger, and writes the files of results. `result` has the configuration. \param has_ledger
+/// set once the ledger is this process's
 void join(std::vector<Part>& parts, const std::vector<std::pair<std::string, std::string>>& settings,
-          const std::vector<ManifestEntry>& manifest, const MergeOptions& options, MergeResult& result) {
+          const std::vector<ManifestEntry>& manifest, const MergeOptions& options, MergeResult& result,
+          bool& has_ledger) {
   Ledger::Options ledger_options;
   ledger_options.settings = settings;
   Ledger ledger(result.config, ledger_options);
+  has_ledger = true;
   const auto bins = static_cast<std::size_t>(result.config.analysis.bins);
   Joiner joiner(ledger, manifest, bins, options);
   const Ledger::ListedMaps listed = ledger.listed_maps();
@@ -312,15 +315,22 @@ MergeResult merge_ledgers(const std::vector<std::string>& folders, const std::st
   std::error_code code;
   const fs::path file = fs::path(out) / ledger_name;
   const bool is_new = !fs::exists(file, code);
-  try {
-    join(parts, settings, manifest, options, result);
-  } catch (const Stopped&) {
-    result.stopped = true;
-  } catch (...) {
-    // What wasn't there before isn't left behind.
+  bool has_ledger = false;
+  const auto clear = [&] {
     for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
       if (is_new) fs::remove(file.string() + suffix, code);
     }
+  };
+  try {
+    join(parts, settings, manifest, options, result, has_ledger);
+  } catch (const Stopped&) {
+    result.stopped = true;
+  } catch (const ConfigError&) {
+    // What wasn't there before isn't left behind, unless another process made it meanwhile.
+    if (has_ledger) clear();
+    throw;
+  } catch (...) {
+    clear();
     throw;
   }
   return result;

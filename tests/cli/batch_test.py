@@ -234,6 +234,21 @@ class Statuses(BatchCase):
         self.assertEqual(result.returncode, 3, result.stderr)
         self.assertRegex(result.stderr, "(1 slide isn't|slides aren't) done in any of the folders")
 
+    def test_two_merges_at_once(self):
+        slides = self.folder_of("a.svs", "b.svs")
+        self.assertDone(run(slides, "--out", self.folder / "1"))
+        for i in range(25):
+            with self.subTest(i):
+                out = self.folder / f"merged-{i}"
+                both = [subprocess.Popen([PIPELINE, "merge", self.folder / "1", "--out", out, "-q"],
+                                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+                        for _ in range(2)]
+                errors = [process.communicate(timeout=60)[1] for process in both]
+                # One of them does it. The other is refused, or comes later and does it again.
+                self.assertIn(0, [process.returncode for process in both], errors)
+                self.assertLessEqual({process.returncode for process in both}, {0, 2}, errors)
+                self.assertTrue((out / "slides.csv").is_file())
+
     def test_the_documents_say_it(self):
         self.assertRegex(run("--help").stdout, r"\n  3 +the run ended before its end")
         root = pathlib.Path(__file__).resolve().parents[2]

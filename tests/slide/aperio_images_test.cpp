@@ -254,9 +254,9 @@ TEST_CASE_FIXTURE(Fixture, "a reduced image that has the slide's description alo
 TEST_CASE_FIXTURE(Fixture, "a description of an image of another size gets a line, and counts as it is") {
   const auto warnings_of = [this](const TestDirectory& first, const std::string& text,
                                   const std::string& pairs = "|AppMag = 20|MPP = 0.4990") {
-    TestDirectory slide = first;
-    slide.set_text(270, "Aperio x\r\n" + text + pairs);
-    found({slide});
+    TestDirectory described = first;
+    described.set_text(270, "Aperio x\r\n" + text + pairs);
+    found({described});
     return opened->info().warnings;
   };
   const TestDirectory tiled = level(200, 120);
