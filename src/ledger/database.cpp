@@ -2,11 +2,15 @@
 
 #include <fcntl.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cerrno>
+#include <fstream>
+#include <ios>
 #include <slidestream/error.hpp>
 #include <string>
 #include <system_error>
@@ -65,11 +69,53 @@ void make_by_umask(const std::filesystem::path& file) {
   if (descriptor >= 0) ::close(descriptor);
 }
 
+bool may(const std::string& file, int what) noexcept {
+  return ::faccessat(AT_FDCWD, file.c_str(), what, AT_EACCESS) == 0;
+}
+
+bool is_for_writing(DatabaseAccess access) {
+  return access == DatabaseAccess::create || access == DatabaseAccess::read_write;
+}
+
+bool has_write_ahead_log(const std::filesystem::path& file) {
+  constexpr std::size_t version_at = 18;
+  std::array<char, version_at + 2> head{};
+  std::ifstream in(file, std::ios::binary);
+  return in.read(head.data(), head.size()) && head[version_at] == 2 && head[version_at + 1] == 2;
+}
+
+/// Whether all is in the file, and nobody has it open, of a file that this process can't write. SQLite would make a log
+/// of this user's beside it, and couldn't remove that again: those who may write the file couldn't write its log.
+bool is_at_rest_for_reader(const std::filesystem::path& file) {
+  const auto is_there = [&file](const char* suffix) { return may(file.string() + suffix, F_OK); };
+  if (!is_there("") || may(file.string(), W_OK) || is_there("-journal")) return false;
+  std::error_code code;
+  const std::uintmax_t logged = is_there("-wal") ? std::filesystem::file_size(file.string() + "-wal", code) : 0;
+  const bool is_open = is_there("-wal") && is_there("-shm");
+  return !code && logged == 0 && !is_open && has_write_ahead_log(file);
+}
+
+/// What others who can't write an own file left beside it: an empty log, which would be in the way.
+void remove_log_of_others(const std::filesystem::path& file) {
+  const std::string log = file.string() + "-wal";
+  const std::string index = file.string() + "-shm";
+  struct ::stat status {};
+  const auto is_own = [&status](const std::string& path) {
+    return ::stat(path.c_str(), &status) == 0 && status.st_uid == ::geteuid();
+  };
+  if (!is_own(file.parent_path().string()) || !is_own(file.string())) return;
+  if (::lstat(log.c_str(), &status) == 0 && status.st_size > 0) return;
+  for (const std::string& path : {log, index}) {
+    const bool is_in_the_way = may(path, F_OK) && !may(path, W_OK) && !is_own(path);
+    if (is_in_the_way) ::unlink(path.c_str());
+  }
+}
+
 /// Which of a database's files this process mustn't read or write, with its permissions; empty: none.
 std::string forbidden_file(const std::filesystem::path& file, bool to_write) {
   for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
     const std::string path = file.string() + suffix;
-    if (::access(path.c_str(), F_OK) != 0 || ::access(path.c_str(), to_write ? R_OK | W_OK : R_OK) == 0) continue;
+    if (!may(path, F_OK) || may(path, to_write ? R_OK | W_OK : R_OK)) continue;
     return rights_text(path, to_write ? "write it" : "read it");
   }
   return {};
@@ -103,7 +149,12 @@ void Statement::Finalise::operator()(sqlite3_stmt* statement) const noexcept { s
 Database::Database(const std::filesystem::path& file, DatabaseAccess access, std::chrono::milliseconds busy)
     : file_(file), access_(access) {
   check_regular(file);
-  if (access == DatabaseAccess::create) make_by_umask(file);
+  if (is_for_writing(access) && may(file.string(), F_OK) && !may(file.string(), W_OK)) fail(SQLITE_READONLY);
+  if (access == DatabaseAccess::create) {
+    remove_log_of_others(file);
+    make_by_umask(file);
+  }
+  if (access == DatabaseAccess::read && is_at_rest_for_reader(file)) access = access_ = DatabaseAccess::immutable;
   sqlite3* handle = nullptr;
   const int code =
       sqlite3_open_v2(name_for(file, access).c_str(), &handle, open_flags(access) | SQLITE_OPEN_NOMUTEX, nullptr);
@@ -149,8 +200,7 @@ void Database::fail(int code) const {
     text += ": " + std::generic_category().message(system);
   }
   if (cause == SQLITE_READONLY || cause == SQLITE_CANTOPEN || cause == SQLITE_PERM) {
-    const bool to_write = access_ == DatabaseAccess::create || access_ == DatabaseAccess::read_write;
-    if (const std::string found = forbidden_file(file_, to_write); !found.empty()) text += ": " + found;
+    if (const std::string found = forbidden_file(file_, is_for_writing(access_)); !found.empty()) text += ": " + found;
   }
   if (cause == SQLITE_BUSY) text += ": another process has it locked";
   const bool unreadable = cause == SQLITE_CORRUPT || cause == SQLITE_NOTADB;

@@ -30,7 +30,7 @@ class UnreadableError : public OutputError {
 enum class DatabaseAccess {
   create,      ///< read and write; made when missing
   read_write,  ///< of one that is there
-  read,        ///< as it is, also while another process writes
+  read,        ///< as it is, also while another process writes; makes no file beside one that it can't write
   immutable,   ///< as it is, without locks: of one that nobody writes
 };
 

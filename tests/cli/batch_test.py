@@ -683,6 +683,41 @@ class Permissions(BatchCase):
         result = run_with(self.other(slides / "a.svs"), slides, "--out", self.out)
         self.assertOneLine(result, 2, str(ledger), "permissions 0444", "can't write")
 
+    def test_who_cant_write_a_ledger_leaves_nothing_beside_it(self):
+        slides, copy = self.folder_of("a.svs"), self.folder / "copy"
+        self.assertDone(run(slides, "--out", self.out))
+        ledger = self.out / "run.sqlite"
+        ledger.chmod(0o444)
+        for folder in self.folder, self.out:
+            folder.chmod(0o777)
+        shutil.copytree(self.out, copy)
+        other = self.other(slides / "a.svs")
+        before = sorted(os.listdir(self.out))
+        for status, words in ((0, ["status", self.out]), (0, ["verify", self.out]), (0, ["compare", self.out, copy]),
+                              (0, ["report", self.out, "--html", self.folder / "page.html"]),
+                              (0, ["merge", self.out, "--out", self.folder / "merged"]),
+                              (None, [slides, "--out", self.out, "--dry-run"]), (2, [slides, "--out", self.out])):
+            with self.subTest(words=words):
+                result = run_with(other, *words)
+                self.assertIn(result.returncode, (0, 2) if status is None else (status,), result.stderr)
+                for folder in self.out, copy:
+                    self.assertEqual(sorted(os.listdir(folder)), before)
+        ledger.chmod(0o644)
+        self.assertDone(run(slides, "--out", self.out))
+
+    @unittest.skipIf(os.geteuid() != 0, "needs two users")
+    def test_an_empty_log_that_others_left_is_removed_by_the_owner(self):
+        slides = self.folder_of("a.svs")
+        self.folder.chmod(0o777)
+        owner = self.other(slides / "a.svs")
+        self.assertDone(run_with(owner, slides, "--out", self.out))
+        before = sorted(os.listdir(self.out))
+        for name, content in ("run.sqlite-wal", b""), ("run.sqlite-shm", bytes(32768)):
+            (self.out / name).write_bytes(content)
+            (self.out / name).chmod(0o644)
+        self.assertDone(run_with(owner, slides, "--out", self.out))
+        self.assertEqual(sorted(os.listdir(self.out)), before)
+
     def other(self, *files):
         """What makes a process somebody else's, where who runs this may do everything."""
         if os.geteuid() != 0:
