@@ -109,9 +109,11 @@ struct SlideResult {
   std::string codec;
   std::string colour;
   int level = 0;
-  std::optional<double> mpp;        ///< micrometres per pixel at `level`
-  std::uint64_t missing_tiles = 0;  ///< tiles without bytes, which are white; 0 if the slide failed, like the next two
-  std::uint64_t bad_tiles = 0;      ///< damaged tiles that became white with `on_bad_tile = white`
+  std::optional<double> mpp;  ///< micrometres per pixel at `level`
+  /// Tiles without bytes, which are white. Includes those that the level lacks on which tissue is found
+  /// (`count_lost_tiles`). 0 if the slide failed, like the next two.
+  std::uint64_t missing_tiles = 0;
+  std::uint64_t bad_tiles = 0;  ///< damaged tiles that became white with `on_bad_tile = white`; likewise
   /// Tiles that the GPU's decoder left to the CPU's decoder.
   std::uint64_t gpu_fallback_tiles = 0;
   std::string backend;   ///< "cpu" or "cuda"

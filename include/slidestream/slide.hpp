@@ -287,9 +287,18 @@ void read_luminance(const Slide& slide, std::size_t level, std::int64_t first_co
 /// @param first_row  First row of the rectangle, in pixels of the level.
 /// @param out  Written, as `rgb_format`. Its size is the rectangle's.
 /// @param on_bad_tile  `white`: a tile that can't be decoded becomes white.
+/// @param bad  Written, unless null: true for each tile that became white so. It has a place for each tile of the
+/// level.
 /// @throws SlideError  The file can't be read, or a tile can't be decoded. The message names the tile.
 /// @throws std::invalid_argument  The rectangle is outside the level, or the format is another one.
 void read_rgb(const Slide& slide, std::size_t level, std::int64_t first_column, std::int64_t first_row,
-              const HostPixels& out, BadTilePolicy on_bad_tile = BadTilePolicy::fail);
+              const HostPixels& out, BadTilePolicy on_bad_tile = BadTilePolicy::fail, std::vector<bool>* bad = nullptr);
+
+/// Counts the tiles that a smaller level has lost: the file lacks them although it has some tile of level 0 there. They
+/// are white in that level alone. What is blank may be left out of all levels. Thread-safe.
+/// @param slide  The slide.
+/// @param level  Number of the level. Of level 0 all tiles count that the file lacks.
+/// @throws std::out_of_range  There is no such level.
+std::int64_t count_lost_tiles(const Slide& slide, std::size_t level);
 
 }  // namespace slidestream

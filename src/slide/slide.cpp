@@ -13,6 +13,7 @@
 #include "slide/formats.hpp"
 #include "slide/level_factor.hpp"
 #include "slide/level_likeness.hpp"
+#include "slide/lost_tiles.hpp"
 #include "slide/open_budget.hpp"
 #include "slide/padded_level.hpp"
 #include "slide/slide_impl.hpp"
@@ -226,6 +227,7 @@ std::shared_ptr<const Slide> Slide::open(const std::filesystem::path& path, cons
   Impl& opened = *impl;
   std::shared_ptr<const Slide> slide = make_slide(std::move(impl));
   if (opened.container->guesses_levels()) settle_levels(*slide, opened, options);
+  if (std::string line = lost_tiles_line(*slide); !line.empty()) opened.info.warnings.push_back(std::move(line));
   number_names(opened.info.associated);
   if (options.shrink_on_load) std::ranges::for_each(opened.info.levels, shrink);
   if (options.to_srgb) convert_colours(*slide, opened, options.srgb_for_browsers);

@@ -24,7 +24,7 @@ void whiten(const HostPixels& out) {
 }
 
 void read_pixels(const Slide& slide, std::size_t level_index, std::int64_t first_column, std::int64_t first_row,
-                 const HostPixels& out, BadTilePolicy on_bad_tile) {
+                 const HostPixels& out, BadTilePolicy on_bad_tile, std::vector<bool>* bad) {
   const Level& level = slide.info().levels.at(level_index);
   const bool inside = first_column >= 0 && first_row >= 0 && out.width > 0 && out.height > 0 &&
                       out.width <= level.width - first_column && out.height <= level.height - first_row;
@@ -36,7 +36,9 @@ void read_pixels(const Slide& slide, std::size_t level_index, std::int64_t first
          ++column) {
       if (give_up && give_up()) throw_stopped(slide.info().path, "was being read");
       const TilePart part = part_of_tile(level, column, row, first_column, first_row, out);
-      reader.read(slide, level_index, row * level.columns + column, part.from_x, part.from_y, part.out, on_bad_tile);
+      const std::int64_t index = row * level.columns + column;
+      const TileFate fate = reader.read(slide, level_index, index, part.from_x, part.from_y, part.out, on_bad_tile);
+      if (bad != nullptr && fate == TileFate::bad) bad->at(static_cast<std::size_t>(index)) = true;
     }
   }
 }
@@ -97,13 +99,13 @@ TileFate TileReader::read(const Slide& slide, std::size_t level_index, std::int6
 void read_luminance(const Slide& slide, std::size_t level, std::int64_t first_column, std::int64_t first_row,
                     const HostPixels& out, BadTilePolicy on_bad_tile) {
   if (out.format != luminance_format) throw std::invalid_argument("read_luminance: the pixels aren't luminance");
-  read_pixels(slide, level, first_column, first_row, out, on_bad_tile);
+  read_pixels(slide, level, first_column, first_row, out, on_bad_tile, nullptr);
 }
 
 void read_rgb(const Slide& slide, std::size_t level, std::int64_t first_column, std::int64_t first_row,
-              const HostPixels& out, BadTilePolicy on_bad_tile) {
+              const HostPixels& out, BadTilePolicy on_bad_tile, std::vector<bool>* bad) {
   if (out.format != rgb_format) throw std::invalid_argument("read_rgb: the pixels aren't RGB");
-  read_pixels(slide, level, first_column, first_row, out, on_bad_tile);
+  read_pixels(slide, level, first_column, first_row, out, on_bad_tile, bad);
 }
 
 }  // namespace slidestream

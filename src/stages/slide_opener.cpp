@@ -153,13 +153,18 @@ void SlideOpener::plan(SlideRun& run) const {
   run.chains = std::vector<Chain>(run.plan.chains.size());
 }
 
+/// Whether an operator has a window on the level.
+bool SlideOpener::reads_pixels(const SlideRun& run) const {
+  const Level& level = run.slide->info().levels[run.level];
+  return std::ranges::any_of(context_.needs,
+                             [&level](const OperatorNeeds& needs) { return has_window(level, needs.footprint); });
+}
+
 /// Nothing where no operator has a window: others have found what they want in the small level.
 std::optional<LevelPlan> SlideOpener::plan_of(SlideRun& run) const {
   const TileRanges ranges{*run.slide, run.level};
   const Level& level = run.slide->info().levels[run.level];
-  const bool any_fits = std::ranges::any_of(
-      context_.needs, [&level](const OperatorNeeds& needs) { return has_window(level, needs.footprint); });
-  if (!any_fits) return std::nullopt;
+  if (!reads_pixels(run)) return std::nullopt;
   // A device makes the levels of all images or of none.
   run.levels_on_device = !run.lacks_any() && levels_on_device(level, context_.needs, context_.limits);
   const std::int64_t fragments =
@@ -230,7 +235,19 @@ void SlideOpener::prepare_operators(SlideRun& run, const std::function<bool()>& 
     run.parameters.push_back(lacks ? nullptr : std::move(parameters));
   }
   if (first != nullptr && std::ranges::find(run.lacking, false) == run.lacking.end()) std::rethrow_exception(first);
+  count_tiles_as_glass(run, *about.common);
   tell_of_tissue(run, about);
+}
+
+/// Tiles of the run's level count where its pixels are read.
+void SlideOpener::count_tiles_as_glass(SlideRun& run, const operators::Preparation& common) const {
+  for (const auto& [level, tiles] : common.tiles_as_glass()) {
+    if (level == run.level && reads_pixels(run)) continue;
+    run.result.missing_tiles += static_cast<std::uint64_t>(tiles.lost);
+    run.result.bad_tiles += static_cast<std::uint64_t>(tiles.bad);
+    const std::string doubt = operators::doubt_of_bad_tiles(level, tiles.bad);
+    if (!doubt.empty() && context_.on_warning) context_.on_warning(run.path + ": " + doubt);
+  }
 }
 
 /// Whether its tiles can be cut, and which of them are tissue.

@@ -41,11 +41,13 @@ class SlideOpener {
   void begin(SlideRun& run, SlideAttempt& attempt);
   void plan(SlideRun& run) const;
   std::optional<LevelPlan> plan_of(SlideRun& run) const;
+  bool reads_pixels(const SlideRun& run) const;
   void begin_result(SlideRun& run) const;
   /// Whether the slide has taken longer than one may, the time to open it counted.
   bool is_late(runtime::Clock::time_point begin) const;
   void prepare_operators(SlideRun& run, const std::function<bool()>& given_up) const;
   void prepare_network(SlideRun& run, const Operator& op, const SlideContext& about) const;
+  void count_tiles_as_glass(SlideRun& run, const operators::Preparation& common) const;
   void tell_of_share(const SlideRun& run, const std::optional<double>& share) const;
   void tell_of_tissue(const SlideRun& run, const SlideContext& about) const;
   void begin_files(SlideRun& run) const;

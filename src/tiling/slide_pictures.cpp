@@ -83,10 +83,10 @@ Size fitting(const Size& image, const Size& most) {
 FoundTissue tissue_of(const Slide& slide, BadTilePolicy on_bad_tile, const std::string& remedy) {
   Config config;
   config.decode.on_bad_tile = on_bad_tile;
-  const std::optional<double> mpp = slide.info().mean_mpp();
+  const SlideContext context = {slide, 0, slide.info().path, slide.info().mean_mpp()};
   FoundTissue found;
-  found.mask = operators::prepare_mask({slide, 0, slide.info().path, mpp}, config);
-  found.doubts = operators::doubts_of_tissue(*found.mask, mpp, remedy);
+  found.mask = operators::prepare_mask(context, config);
+  found.doubts = operators::doubts_of_tissue(*found.mask, context, remedy);
   return found;
 }
 

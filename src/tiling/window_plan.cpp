@@ -99,8 +99,9 @@ WindowPlan plan_windows(const Slide& slide, const WindowRequest& request) {
   if (request.tissue) {
     Config config;
     config.decode.on_bad_tile = request.on_bad_tile;
-    const auto mask = operators::prepare_mask({slide, plan.resolution.level, info.path, info.mean_mpp()}, config);
-    plan.doubts = operators::doubts_of_tissue(*mask, info.mean_mpp(), "set slide_mpp");
+    const SlideContext context = {slide, plan.resolution.level, info.path, info.mean_mpp()};
+    const auto mask = operators::prepare_mask(context, config);
+    plan.doubts = operators::doubts_of_tissue(*mask, context, "set slide_mpp");
     tissue.emplace(*mask);
   }
   const double pixel = plan.resolution.reduction();

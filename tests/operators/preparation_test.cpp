@@ -173,6 +173,43 @@ TEST_CASE("A bad tile fails the slide with its number, or becomes white, and mis
   CHECK(Preparation::of(again, lenient).image().pixels == to_bytes(picture));
 }
 
+TEST_CASE("Tiles of a smaller level that count as glass in the mask are counted, each once") {
+  const Picture picture = make_stained_picture(160, 80, 4);
+  TestDirectory level = level_of(reduced(picture, 4));  // 40 x 20 pixels: too few to be compared with level 0
+  REQUIRE(level.tiles.size() == 2);
+  level.tiles[0].resize(7);
+  level.tiles[1].clear();
+  TestDirectory base = level_of(picture);
+  Config lenient = running("tissue");
+  lenient.decode.on_bad_tile = BadTilePolicy::white;
+  {
+    TestSlide slide({base, level}, 2.0);
+    const SlideContext context = slide.context();
+    REQUIRE(context.slide.info().levels.size() == 2);
+    const auto mask = prepare_mask(context, lenient);
+    const auto& tiles = Preparation::of(context, lenient).tiles_as_glass();
+    REQUIRE(tiles.size() == 1);
+    REQUIRE(tiles.contains(1));
+    CHECK(tiles.at(1).lost == 1);
+    CHECK(tiles.at(1).bad == 1);
+    const auto doubts = doubts_of_tissue(*mask, context, "");
+    REQUIRE_FALSE(doubts.empty());
+    CHECK(doubts.back() == "tissue is found on level 1, where 1 bad tile counts as glass");
+    // A band is a row of pixels, so that each tile is read many times.
+    SmallLevel small = choose_small_level(context.slide.info(), 1.0);
+    REQUIRE(static_cast<int>(small.level) == 1);
+    REQUIRE(small.halvings == 1);
+    CHECK(read_small_level(context.slide, small, BadTilePolicy::white, 40).bad_tiles == 1);
+  }
+  // What level 0 lacks, too, is blank. Of its 5 x 3 tiles the last column lies under the other's tile 1.
+  for (const std::size_t i : {4U, 9U, 14U}) base.tiles.at(i).clear();
+  TestSlide sparse({base, level}, 2.0);
+  const SlideContext context = sparse.context();
+  REQUIRE(context.slide.info().levels.size() == 2);
+  prepare_mask(context, lenient);
+  CHECK(Preparation::of(context, lenient).tiles_as_glass().at(1).lost == 0);
+}
+
 TEST_CASE("A slide that the run gives up is left at the next tile of its small level") {
   const TestSlide slide(make_stained_picture(96, 64, 4));
   const int allowed = 3;  // tiles of six

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <mutex>
 #include <random>
 #include <string>
 #include <vector>
@@ -7,6 +8,8 @@
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
 
+#include "slide/test_images.hpp"
+#include "slide/test_tiff.hpp"
 #include "support/pipeline_runs.hpp"
 #include "support/random_runs.hpp"
 #include "support/reference.hpp"
@@ -16,6 +19,22 @@ using namespace slidestream;
 using test::check_same;
 using test::config_for;
 using test::run;
+
+namespace {
+
+/// In tiles of 32 x 32 pixels.
+test::TestDirectory level_of(const test::Picture& picture) {
+  test::TestDirectory directory = test::tiled_directory(static_cast<std::uint32_t>(picture.width),
+                                                        static_cast<std::uint32_t>(picture.height), 32, 32, 3);
+  for (int y = 0; y < picture.height; y += 32) {
+    for (int x = 0; x < picture.width; x += 32) {
+      directory.tiles.push_back(test::to_bytes(test::cut(picture, x, y, 32, 32)));
+    }
+  }
+  return directory;
+}
+
+}  // namespace
 
 TEST_CASE("random slides and analyses give what the definition gives") {
   const test::TemporaryFolder folder;
@@ -167,4 +186,68 @@ TEST_CASE("what this build can't do is refused before anything starts") {
   config = config_for(Backend::cpu);
   config.decode.device = DecodeDevice::gpu;
   CHECK_THROWS_WITH_AS(run_pipeline(config, {}, control), doctest::Contains("decode.device"), ConfigError);
+}
+
+TEST_CASE("tiles of a smaller level that count as glass where tissue is found count as missing or bad, with a line") {
+  const test::TemporaryFolder folder;
+  const test::Picture picture = test::make_stained_picture(160, 80, 4);
+  // Level 1 has 40 x 20 pixels: too few to be compared with level 0.
+  const test::TestDirectory base = level_of(picture);
+  const test::TestDirectory level = level_of(test::reduced(picture, 4));
+  Config config = config_for(Backend::cpu);
+  config.output.maps = MapFormat::none;
+  config.image.compression = ImageCompression::none;
+  config.image.tile = 64;
+  config.decode.on_bad_tile = BadTilePolicy::white;
+  int runs = 0;
+  std::vector<std::string> said;
+  const auto slide_of = [&](const std::vector<test::TestDirectory>& levels, const std::vector<std::string>& operators,
+                            double mpp) {
+    test::TestTiff tiff;
+    tiff.directories = levels;
+    const std::string path = folder.write("slide.tif", tiff.bytes());
+    REQUIRE(Slide::open(path)->info().levels.size() == levels.size());
+    config.operators.run = operators;
+    config.input.mpp = mpp;
+    config.output.dir = (folder / ("out" + std::to_string(++runs))).string();
+    RunControl control;
+    std::mutex mutex;
+    said.clear();
+    control.on_warning = [&](const std::string& line) {
+      const std::lock_guard lock(mutex);
+      if (line.find("as glass") != std::string::npos) said.push_back(line.substr(path.size() + 2));
+    };
+    const RunResult result = run_pipeline(config, {path}, control);
+    REQUIRE(result.slides.size() == 1);
+    REQUIRE_MESSAGE(result.slides[0].complete(), result.slides[0].error);
+    return result.slides[0];
+  };
+  const std::vector<std::string> alone = {"tissue"};
+  const std::vector<std::string> both = {"identity", "tissue"};
+  test::TestDirectory without = level;
+  without.tiles[1].clear();
+  test::TestDirectory damaged = level;
+  damaged.tiles[1].resize(7);
+  test::TestDirectory without0 = base;
+  without0.tiles[1].clear();
+  for (const auto& operators : {alone, both}) {
+    CAPTURE(operators.size());
+    // Pixels of 8 micrometres are level 1's.
+    SlideResult slide = slide_of({base, without}, operators, 2.0);
+    CHECK(slide.missing_tiles == 1);
+    CHECK(slide.bad_tiles == 0);
+    CHECK(said == std::vector<std::string>{"smaller levels lack tiles that level 0 has: 1 in level 1; they are white "
+                                           "there, and count as glass where tissue is found"});
+    slide = slide_of({base, damaged}, operators, 2.0);
+    CHECK(slide.missing_tiles == 0);
+    CHECK(slide.bad_tiles == 1);
+    CHECK(said == std::vector<std::string>{"tissue is found on level 1, where 1 bad tile counts as glass"});
+    // They are level 0's, whose tiles count once.
+    slide = slide_of({without0}, operators, 8.0);
+    CHECK(slide.missing_tiles == 1);
+    CHECK(said.empty());
+    slide = slide_of({base, level}, operators, 2.0);
+    CHECK(slide.missing_tiles + slide.bad_tiles == 0);
+    CHECK(said.empty());
+  }
 }

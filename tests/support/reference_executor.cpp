@@ -141,7 +141,13 @@ ReferenceSlide reference_slide(const Config& config, const std::filesystem::path
     return made;
   }
   // Tissue alone reads no pixels of the level.
-  if (std::ranges::all_of(names, [](const std::string& name) { return name == "tissue"; })) return made;
+  const bool is_tissue = std::ranges::all_of(names, [](const std::string& name) { return name == "tissue"; });
+  for (const auto& [number, tiles] : context.common->tiles_as_glass()) {
+    if (number == level && !is_tissue) continue;
+    made.missing_as_glass += static_cast<std::uint64_t>(tiles.lost);
+    made.bad_as_glass += static_cast<std::uint64_t>(tiles.bad);
+  }
+  if (is_tissue) return made;
 
   const Decoded pixels = decode(*slide, level);
   made.missing_tiles = pixels.missing;

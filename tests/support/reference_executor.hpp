@@ -42,6 +42,8 @@ struct ReferenceSlide {
   std::optional<double> mpp;  ///< micrometres a pixel of the level
   std::uint64_t missing_tiles = 0;
   std::vector<std::int64_t> bad_tiles;  ///< those that can't be decoded, in order
+  std::uint64_t missing_as_glass = 0;   ///< of the level that tissue is found on, where it isn't among those above
+  std::uint64_t bad_as_glass = 0;       ///< likewise
   std::vector<ReferenceImage> images;   ///< in the order of `operators.run`
   std::optional<ReferenceSpectrum> spectrum;
 };

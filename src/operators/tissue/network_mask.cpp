@@ -254,10 +254,10 @@ TissueNetworkTiles plan_tissue_tiles(const SlideInfo& info, const Network& netwo
   return tiles;
 }
 
-void mark_by_network(Mask& mask, const Slide& slide, const Network& network, const TissueNetworkTiles& tiles,
-                     const TissueChoice& choice, const std::function<bool()>& given_up) {
+std::int64_t mark_by_network(Mask& mask, const Slide& slide, const Network& network, const TissueNetworkTiles& tiles,
+                             const TissueChoice& choice, const std::function<bool()>& given_up) {
   NetworkMarker marker(mask, slide.info().path.string(), network, tiles, choice, given_up);
-  read_small_rows(slide, tiles.image, choice.on_bad_tile, [&](const std::uint8_t* row) { marker.take(row); });
+  return read_small_rows(slide, tiles.image, choice.on_bad_tile, [&](const std::uint8_t* row) { marker.take(row); });
 }
 
 }  // namespace slidestream::operators

@@ -40,9 +40,10 @@ struct TissueChoice {
 /// compared with 65535 x `probability` then. Labels are tissue where they are the class. The calling thread computes,
 /// so that the bits are the same whatever else runs. \param mask  an empty one, host memory \param network  as
 /// `open_tissue_network` gives it \param given_up  asked by any thread whether the slide is given up, also while the
-/// network computes, which is interrupted then; empty: it never is \throws SlideError a tile can't be decoded;
-/// StoppedError the slide is given up; Error the network fails, or gives values that are none of these
-void mark_by_network(Mask& mask, const Slide& slide, const Network& network, const TissueNetworkTiles& tiles,
-                     const TissueChoice& choice, const std::function<bool()>& given_up);
+/// network computes, which is interrupted then; empty: it never is \return the bad tiles that became white \throws
+/// SlideError a tile can't be decoded; StoppedError the slide is given up; Error the network fails, or gives values
+/// that are none of these
+std::int64_t mark_by_network(Mask& mask, const Slide& slide, const Network& network, const TissueNetworkTiles& tiles,
+                             const TissueChoice& choice, const std::function<bool()>& given_up);
 
 }  // namespace slidestream::operators

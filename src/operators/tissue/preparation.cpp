@@ -67,8 +67,18 @@ void Preparation::take_memory() {
 
 const SmallImage& Preparation::image() {
   take_memory();
-  if (!image_) image_ = read_small_level(slide_, small_, on_bad_tile_);
+  if (!image_) {
+    image_ = read_small_level(slide_, small_, on_bad_tile_);
+    note_tiles(small_.level, image_->bad_tiles);
+  }
   return *image_;
+}
+
+void Preparation::note_tiles(std::size_t level, std::int64_t bad) {
+  // A network may look at the level that the small level is made from.
+  TilesAsGlass& tiles = tiles_as_glass_[level];
+  tiles.lost = count_lost_tiles(slide_, level);
+  tiles.bad = std::max(tiles.bad, bad);
 }
 
 Mask Preparation::make_mask() {
@@ -89,7 +99,7 @@ Mask Preparation::make_mask() {
   const TissueNetworkTiles tiles = plan_tissue_tiles(slide_.info(), *network_, most_network_bytes_);
   Mask mask = empty_mask(small_.size, small_.scale, level0);
   const TissueChoice choice = {tissue_.label, tissue_.probability, on_bad_tile_};
-  mark_by_network(mask, slide_, *network_, tiles, choice, admission_.given_up);
+  note_tiles(tiles.image.level, mark_by_network(mask, slide_, *network_, tiles, choice, admission_.given_up));
   drop_holes_and_specks(mask, mpp_, rule);
   return mask;
 }
@@ -132,11 +142,19 @@ std::string doubt_of_ink(double ink_share, double tissue_share) {
   return text.str();
 }
 
-std::vector<std::string> doubts_of_tissue(const Mask& mask, const std::optional<double>& mpp,
-                                          const std::string& remedy) {
+std::string doubt_of_bad_tiles(std::size_t level, std::int64_t bad) {
+  if (bad == 0) return {};
+  return "tissue is found on level " + std::to_string(level) + ", where " + std::to_string(bad) +
+         (bad == 1 ? " bad tile counts" : " bad tiles count") + " as glass";
+}
+
+std::vector<std::string> doubts_of_tissue(const Mask& mask, const SlideContext& context, const std::string& remedy) {
   std::vector<std::string> doubts;
-  if (!mpp) doubts.push_back(doubt_of_pixel_size(false, remedy));
+  if (!context.mpp) doubts.push_back(doubt_of_pixel_size(false, remedy));
   if (std::string doubt = doubt_of_share(tissue_share(mask), {}); !doubt.empty()) doubts.push_back(std::move(doubt));
+  for (const auto& [level, tiles] : context.common->tiles_as_glass()) {
+    if (std::string doubt = doubt_of_bad_tiles(level, tiles.bad); !doubt.empty()) doubts.push_back(std::move(doubt));
+  }
   return doubts;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <slidestream/config.hpp>
@@ -41,6 +42,12 @@ struct Admission {
 /// `tissue.model`, or null \throws Error where the network can't look at the slide
 std::uint64_t preparation_bytes(const SlideInfo& info, std::uint64_t most_network_bytes, const Network* network);
 
+/// Tiles of a level that small images are made from, and that count as glass there.
+struct TilesAsGlass {
+  std::int64_t lost = 0;  ///< `count_lost_tiles`
+  std::int64_t bad = 0;   ///< that became white
+};
+
 /// A slide's small level and its mask, each read or found when it is first asked for. One thread at a time.
 class Preparation {
  public:
@@ -72,6 +79,10 @@ class Preparation {
   }
   const std::vector<std::string>& doubts() const noexcept { return doubts_; }
 
+  /// By number, the levels that the small level and the mask were made from. Blocks that stains are fitted to don't
+  /// count.
+  const std::map<std::size_t, TilesAsGlass>& tiles_as_glass() const noexcept { return tiles_as_glass_; }
+
   /// Whether any operator asked.
   bool is_asked() const noexcept { return asked_; }
   const Admission& admission() const noexcept { return admission_; }
@@ -82,6 +93,7 @@ class Preparation {
  private:
   void take_memory();
   Mask make_mask();
+  void note_tiles(std::size_t level, std::int64_t bad);
 
   const Slide& slide_;
   std::filesystem::path path_;
@@ -99,6 +111,7 @@ class Preparation {
   std::optional<double> share_;
   double ink_share_ = 0.0;
   std::vector<std::string> doubts_;
+  std::map<std::size_t, TilesAsGlass> tiles_as_glass_;
   PassedOver passed_over_;
 };
 
@@ -117,9 +130,11 @@ std::string doubt_of_share(double share, const std::string& keys);
 /// Says that so much was left out as ink, where that is a tenth or more of it and the tissue. Empty where it is less.
 std::string doubt_of_ink(double ink_share, double tissue_share);
 
-/// Pixel size and share, for a mask that was found with the default settings, a line each. \param mpp
-/// `SlideInfo::mean_mpp`
-std::vector<std::string> doubts_of_tissue(const Mask& mask, const std::optional<double>& mpp,
-                                          const std::string& remedy);
+/// Says that bad tiles of a level, from which the mask is made, are white. Empty where there are none.
+std::string doubt_of_bad_tiles(std::size_t level, std::int64_t bad);
+
+/// Pixel size, share and bad tiles, for a mask that was found with the default settings, a line each. \param context
+/// that `prepare_mask` was called with
+std::vector<std::string> doubts_of_tissue(const Mask& mask, const SlideContext& context, const std::string& remedy);
 
 }  // namespace slidestream::operators

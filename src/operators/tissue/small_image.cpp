@@ -18,12 +18,19 @@ std::int64_t band_rows(const Level& level, std::int64_t band_pixels) {
   return std::clamp<std::int64_t>(band_pixels / level.width, 1, std::min(level.tile_height, level.height));
 }
 
+/// A place for each tile, as several bands may read one.
+std::vector<bool> marks_of(const Level& level) {
+  return std::vector<bool>(static_cast<std::size_t>(level.columns * level.rows));
+}
+
+std::int64_t count(const std::vector<bool>& marks) { return std::count(marks.begin(), marks.end(), true); }
+
 bool is_level(const SmallLevel& small) noexcept { return small.halvings == 0 && small.factor == 65536; }
 
 }  // namespace
 
-void read_small_rows(const Slide& slide, const SmallLevel& small, BadTilePolicy on_bad_tile,
-                     const std::function<void(const std::uint8_t* row)>& take, std::int64_t band_pixels) {
+std::int64_t read_small_rows(const Slide& slide, const SmallLevel& small, BadTilePolicy on_bad_tile,
+                             const std::function<void(const std::uint8_t* row)>& take, std::int64_t band_pixels) {
   const Level& level = slide.info().levels[small.level];
   const Size halved = BlockMeans::size_of({level.width, level.height}, small.halvings);
   const LevelWeights weights = weights_of_level(slide.info(), small.level);
@@ -34,12 +41,13 @@ void read_small_rows(const Slide& slide, const SmallLevel& small, BadTilePolicy 
   std::vector<std::byte> band(static_cast<std::size_t>(rows * level.width) * 3);
   std::vector<std::uint8_t> mean(static_cast<std::size_t>(halved.width) * 3);
   std::vector<std::uint8_t> made(static_cast<std::size_t>(small.size.width) * 3);
+  std::vector<bool> bad = marks_of(level);
   std::int64_t left = small.size.height;
   for (std::int64_t y = 0; y < level.height && left > 0;) {
     // To the end of a row of tiles, so that none is decoded twice.
     const std::int64_t end = std::min((y / level.tile_height + 1) * level.tile_height, level.height);
     const HostPixels part = pixels_at(band.data(), level.width, std::min(rows, end - y));
-    read_rgb(slide, small.level, 0, y, part, on_bad_tile);
+    read_rgb(slide, small.level, 0, y, part, on_bad_tile, &bad);
     for (std::int64_t row = 0; row < part.height && left > 0; ++row) {
       if (!means.add(mean.data(), part.data + row * part.pitch)) continue;
       if (resampler && !resampler->add(made.data(), mean.data())) continue;
@@ -48,6 +56,7 @@ void read_small_rows(const Slide& slide, const SmallLevel& small, BadTilePolicy 
     }
     y += part.height;
   }
+  return count(bad);
 }
 
 std::uint64_t small_rows_bytes(const SlideInfo& info, const SmallLevel& small) {
@@ -63,14 +72,16 @@ SmallImage read_small_level(const Slide& slide, const SmallLevel& small, BadTile
   image.size = small.size;
   image.pixels.resize(static_cast<std::size_t>(small.size.width * small.size.height) * 3);
   if (is_level(small)) {
-    read_rgb(slide, small.level, 0, 0, pixels_at(image.pixels.data(), small.size.width, small.size.height),
-             on_bad_tile);
+    std::vector<bool> bad = marks_of(slide.info().levels[small.level]);
+    read_rgb(slide, small.level, 0, 0, pixels_at(image.pixels.data(), small.size.width, small.size.height), on_bad_tile,
+             &bad);
+    image.bad_tiles = count(bad);
     return image;
   }
   auto* to = reinterpret_cast<std::uint8_t*>(image.pixels.data());
   const std::int64_t samples = small.size.width * 3;
   const auto keep = [&](const std::uint8_t* row) { to = std::copy_n(row, samples, to); };
-  read_small_rows(slide, small, on_bad_tile, keep, band_pixels);
+  image.bad_tiles = read_small_rows(slide, small, on_bad_tile, keep, band_pixels);
   return image;
 }
 

@@ -19,6 +19,7 @@ namespace slidestream::operators {
 struct SmallImage {
   Size size;
   std::vector<std::byte> pixels;
+  std::int64_t bad_tiles = 0;  ///< of the level that it was made from, which became white
 
   ConstHostView view() const noexcept {
     return {pixels.data(), size.width * 3, {0, 0, size.width, size.height}, size, rgb_format};
@@ -27,11 +28,11 @@ struct SmallImage {
 
 /// Makes the rows of a small level in the calling thread, from the top, and hands each over: `small.size.width` pixels
 /// of RGB in host memory, until `take` returns. Missing tiles are white. Memory: a band of the level, that is a row of
-/// its tiles, or less where that is more than `band_pixels`. \throws SlideError naming the tile on the first bad one,
-/// unless it may become white; what `take` throws
-void read_small_rows(const Slide& slide, const SmallLevel& small, BadTilePolicy on_bad_tile,
-                     const std::function<void(const std::uint8_t* row)>& take,
-                     std::int64_t band_pixels = max_small_level_pixels);
+/// its tiles, or less where that is more than `band_pixels`. \return the bad tiles that became white \throws SlideError
+/// naming the tile on the first bad one, unless it may become white; what `take` throws
+std::int64_t read_small_rows(const Slide& slide, const SmallLevel& small, BadTilePolicy on_bad_tile,
+                             const std::function<void(const std::uint8_t* row)>& take,
+                             std::int64_t band_pixels = max_small_level_pixels);
 
 /// Bytes of the band, and of what rows are made with.
 std::uint64_t small_rows_bytes(const SlideInfo& info, const SmallLevel& small);
