@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <optional>
+#include <vector>
 
 namespace slidestream {
 namespace {
@@ -22,15 +25,35 @@ TilesUnder tiles_under(std::int64_t begin, std::int64_t end, double factor, std:
   return {first, std::clamp((to + side - 1) / side, first + 1, count)};
 }
 
-bool has_any(const Slide& slide, const TilesUnder& columns, const TilesUnder& rows) {
-  const std::int64_t across = slide.info().levels.front().columns;
-  for (std::int64_t row = rows.first; row < rows.end; ++row) {
-    for (std::int64_t column = columns.first; column < columns.end; ++column) {
-      if (slide.tile(0, row * across + column).length != 0) return true;
+/// Which tiles of level 0 the file has: sums, so that any rectangle of them takes four. 4 bytes per tile.
+class TilesOfBase {
+ public:
+  explicit TilesOfBase(const Slide& slide) {
+    const Level& base = slide.info().levels.front();
+    stride_ = base.columns + 1;
+    sums_.resize(static_cast<std::size_t>(stride_ * (base.rows + 1)));
+    for (std::int64_t row = 0; row < base.rows; ++row) {
+      std::uint32_t in_row = 0;
+      for (std::int64_t column = 0; column < base.columns; ++column) {
+        if (slide.tile(0, row * base.columns + column).length != 0) ++in_row;
+        sums_[index(column + 1, row + 1)] = sums_[index(column + 1, row)] + in_row;
+      }
     }
   }
-  return false;
-}
+
+  bool has_any(const TilesUnder& columns, const TilesUnder& rows) const {
+    const std::uint32_t above = sums_[index(columns.end, rows.first)] - sums_[index(columns.first, rows.first)];
+    return sums_[index(columns.end, rows.end)] - sums_[index(columns.first, rows.end)] != above;
+  }
+
+ private:
+  std::size_t index(std::int64_t column, std::int64_t row) const {
+    return static_cast<std::size_t>(row * stride_ + column);
+  }
+
+  std::int64_t stride_ = 0;
+  std::vector<std::uint32_t> sums_;  ///< of the tiles above and to the left
+};
 
 }  // namespace
 
@@ -40,6 +63,7 @@ std::int64_t count_lost_tiles(const Slide& slide, std::size_t level) {
   const Level& here = info.levels.at(level);
   const double factor_x = info.downsample_x(level);
   const double factor_y = info.downsample_y(level);
+  std::optional<TilesOfBase> tiles;
   std::int64_t lost = 0;
   for (std::int64_t row = 0; row < here.rows; ++row) {
     const std::int64_t top = row * here.tile_height;
@@ -50,7 +74,8 @@ std::int64_t count_lost_tiles(const Slide& slide, std::size_t level) {
       const std::int64_t left = column * here.tile_width;
       const std::int64_t right = std::min(left + here.tile_width, here.width);
       const TilesUnder columns = tiles_under(left, right, factor_x, base.tile_width, base.columns);
-      if (level == 0 || has_any(slide, columns, rows)) ++lost;
+      if (level > 0 && !tiles) tiles.emplace(slide);
+      if (level == 0 || tiles->has_any(columns, rows)) ++lost;
     }
   }
   return lost;
