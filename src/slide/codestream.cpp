@@ -148,7 +148,6 @@ void read_coding(const Reader& reader, std::size_t at, bool of_all, Codestream& 
   };
   if (of_all) {
     all.layers = std::max<std::uint64_t>(all.layers, reader.u16(at + 6));
-    if (reader.u8(at + 8) == 1) stream.colour_transform = true;
     for (const Codestream::Component& component : stream.components) add(component, at + 9, reader.u8(at + 4));
   } else if (const unsigned number = reader.u8(at + 4); number < stream.components.size()) {
     add(stream.components[number], at + 6, reader.u8(at + 5));
@@ -172,13 +171,35 @@ void check_colour_transform(const Codestream& stream) {
   }
 }
 
+/// Of the COD segment at `at`.
+bool transforms(const Reader& reader, std::size_t at) { return reader.u8(at + 8) == 1; }
 bool transforms_irreversibly(const Reader& reader, std::size_t at) {
-  return reader.u8(at + 8) == 1 && reader.u8(at + 13) == 0;
+  return transforms(reader, at) && reader.u8(at + 13) == 0;
+}
+
+/// Reads the header of the tile-part at `at`, which ends before `end`. \returns whether it transforms colours, if it
+/// says that
+std::optional<bool> read_part_header(const Reader& reader, std::size_t at, std::size_t end, Codestream& stream) {
+  std::optional<bool> said;
+  Parts all;
+  for (at += 12; reader.u16(at) != sod;) {
+    const std::uint16_t kind = reader.u16(at);
+    // A tile's own transform would make component 0 something else there.
+    if (kind == cod || kind == coc) {
+      stream.irreversible_colour_transform = false;
+      read_coding(reader, at, kind == cod, stream, all);
+    }
+    if (kind == cod) said = transforms(reader, at);
+    at += 2 + std::max<std::size_t>(reader.u16(at + 2), 2);
+    if (at >= end) throw TileError("a JPEG 2000 tile-part's header is damaged");
+  }
+  return said;
 }
 
 /// Walks the tile-parts from `at` to the end of the codestream.
 void check_tile_parts(const Reader& reader, std::size_t at, std::uint64_t tiles, Codestream& stream) {
   std::vector<std::uint16_t> parts(tiles), expected(tiles);
+  std::vector<bool> transformed(tiles, stream.colour_transform);
   bool ended = false;
   while (!ended && at < reader.size()) {
     const std::uint16_t marker = reader.u16(at);
@@ -198,18 +219,8 @@ void check_tile_parts(const Reader& reader, std::size_t at, std::uint64_t tiles,
     if (length < 14 || length > reader.size() - at) throw TileError("the JPEG 2000 data end inside a tile-part");
     ++parts[tile];
     if (const unsigned count = reader.u8(at + 11); count != 0) expected[tile] = static_cast<std::uint16_t>(count);
-    std::size_t header = at + 12;
-    Parts all;
-    while (reader.u16(header) != sod) {
-      const std::uint16_t kind = reader.u16(header);
-      // A tile's own transform would make component 0 something else there.
-      if (kind == cod || kind == coc) {
-        stream.irreversible_colour_transform = false;
-        read_coding(reader, header, kind == cod, stream, all);
-      }
-      header += 2 + std::max<std::size_t>(reader.u16(header + 2), 2);
-      if (header >= at + length) throw TileError("a JPEG 2000 tile-part's header is damaged");
-    }
+    // A tile's COD counts before the main header's.
+    transformed[tile] = read_part_header(reader, at, at + length, stream).value_or(transformed[tile]);
     at += length;
   }
   if (!ended) throw TileError("the JPEG 2000 data end without EOC");
@@ -218,6 +229,7 @@ void check_tile_parts(const Reader& reader, std::size_t at, std::uint64_t tiles,
       throw TileError("the JPEG 2000 data end before the last tile-part");
     }
   }
+  stream.colour_transform = std::ranges::find(transformed, true) != transformed.end();
 }
 
 /// Reads the main header of a bare codestream. \returns where its first tile-part begins
@@ -229,7 +241,10 @@ std::size_t read_main_header(const Reader& reader, Codestream& stream, std::uint
   while (reader.u16(at) != sot) {
     const std::uint16_t marker = reader.u16(at);
     if (marker < 0xFF00) throw TileError("the JPEG 2000 main header is damaged");
-    if (marker == cod) stream.irreversible_colour_transform = transforms_irreversibly(reader, at);
+    if (marker == cod) {
+      stream.colour_transform = transforms(reader, at);
+      stream.irreversible_colour_transform = transforms_irreversibly(reader, at);
+    }
     if (marker == cod || marker == coc) read_coding(reader, at, marker == cod, stream, all);
     at += 2 + std::max<std::size_t>(reader.u16(at + 2), 2);
   }
@@ -254,11 +269,16 @@ Codestream parse_codestream(std::span<const std::byte> bytes) {
   return stream;
 }
 
-Codestream parse_main_header(std::span<const std::byte> front) {
+Codestream parse_front(std::span<const std::byte> front) {
   Codestream stream;
   stream.bytes = front;
+  const Reader reader(front);
   std::uint64_t tiles = 0;
-  read_main_header(Reader(front), stream, tiles);
+  const std::size_t at = read_main_header(reader, stream, tiles);
+  const std::uint32_t length = reader.u32(at + 6);
+  // 0: up to EOC, which need not be there.
+  const std::size_t end = length == 0 ? front.size() : at + length;
+  stream.colour_transform = read_part_header(reader, at, end, stream).value_or(stream.colour_transform);
   return stream;
 }
 

@@ -28,11 +28,11 @@ CodedFrame frame_of_jpeg(std::span<const std::byte> front) {
   return frame;
 }
 
-/// As far as its main header says; of a JP2 file all of it is wanted.
+/// As far as its first headers say; of a JP2 file all of it is wanted.
 CodedFrame frame_of_jpeg2000(std::span<const std::byte> front) {
   constexpr std::array soc = {std::byte{0xFF}, std::byte{0x4F}};
   const bool is_bare = front.size() >= soc.size() && std::equal(soc.begin(), soc.end(), front.begin());
-  return frame_of(is_bare ? parse_main_header(front) : parse_codestream(front));
+  return frame_of(is_bare ? parse_front(front) : parse_codestream(front));
 }
 
 }  // namespace

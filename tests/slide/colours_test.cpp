@@ -317,6 +317,22 @@ TEST_CASE("JPEG 2000 without a component transform: sampling, then the compressi
   }
 }
 
+TEST_CASE("JPEG 2000: a tile-part's header overrules the main header's component transform") {
+  const Picture picture = make_picture(64, 48, 3, 12);
+  const auto check = [&](const Bytes& tile, std::uint64_t tag, Colour colour, const Pixels& pixels) {
+    const File file(directory_of({tile}, tag, 34712));
+    CHECK(file.read() == pixels);
+    const auto slide = Slide::open(file.write());
+    CHECK(read_level(*slide) == (colour == Colour::ycbcr ? sample(picture, 0) : formula(picture)));
+    CHECK(colour_of_tiles(*slide, 0) == colour);
+  };
+  const Bytes plain = with_coding_in_tile(encode_jpeg2000(picture, {.irreversible = false, .colour_transform = false}));
+  check(plain, ycbcr_tag, Colour::ycbcr, converted(picture));
+  check(plain, rgb_tag, Colour::rgb, picture.data);
+  const Bytes transformed = with_coding_in_tile(encode_jpeg2000(picture, {.irreversible = false}));
+  for (const std::uint64_t tag : {rgb_tag, ycbcr_tag}) check(transformed, tag, Colour::rgb, picture.data);
+}
+
 TEST_CASE("JPEG 2000: a JP2 file that says sYCC overrules the tag, and one of other colours is a bad tile") {
   const Picture picture = make_picture(64, 48, 3, 9);
   const auto as = [](Bytes file, int kind) {

@@ -104,6 +104,22 @@ TEST_CASE("DICOM: under YBR_ICT each JPEG 2000 frame is what its own component t
   CHECK(colour_of_tiles(*slide, 0) == Colour::rgb);
 }
 
+TEST_CASE("DICOM: a component transform is what the tile-part's header of JPEG 2000 says, before the main header") {
+  const TemporaryFolder folder;
+  const auto open = [&](const Bytes& frame) {
+    return Slide::open(folder.write("slide.dcm", file_of(frame, Codec::jpeg2000, "YBR_ICT").encode()));
+  };
+  const Bytes plain = encode_jpeg2000(small_picture(), {.irreversible = false, .colour_transform = false});
+  const auto without = open(with_coding_in_tile(plain));
+  CHECK(read_level_rgb(*without) == pixels_as_ycbcr(plain)[1]);
+  CHECK(without->info().warnings == Lines{"its JPEG 2000 codestreams have no component transform, and "
+                                          "PhotometricInterpretation is YBR_ICT: taken as YCbCr"});
+  const Bytes transformed = encode_jpeg2000(small_picture(), {.irreversible = false});
+  const auto with = open(with_coding_in_tile(transformed));
+  CHECK(read_level_rgb(*with) == decode_jpeg2000_rgb(transformed).data);
+  CHECK(with->info().warnings == Lines{});
+}
+
 TEST_CASE("DICOM: components of JPEG 2000 that are sampled apart are YCbCr, and no line says otherwise") {
   const TemporaryFolder folder;
   const Bytes apart = encode_jpeg2000(

@@ -3,6 +3,7 @@
 #include <openjpeg.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <memory>
 #include <random>
@@ -321,6 +322,26 @@ Bytes encode_jpeg2000(const Picture& picture, const Jpeg2000Options& options) {
   opj_image_destroy(image);
   if (!fine) throw std::runtime_error("the test's picture can't be encoded");
   return memory.bytes;
+}
+
+Bytes with_coding_in_tile(Bytes codestream) {
+  constexpr unsigned char cod = 0x52, sot = 0x90;
+  const auto find = [&codestream](unsigned char marker) {
+    const std::array bytes = {std::byte{0xFF}, std::byte{marker}};
+    const auto found = std::search(codestream.begin(), codestream.end(), bytes.begin(), bytes.end());
+    if (found == codestream.end()) throw std::runtime_error("the test's codestream lacks a marker");
+    return static_cast<std::size_t>(found - codestream.begin());
+  };
+  const std::size_t at = find(cod);
+  const auto begin = codestream.begin() + static_cast<std::ptrdiff_t>(at);
+  const Bytes coding(begin, begin + 2 + std::to_integer<std::ptrdiff_t>(codestream[at + 3]));
+  codestream[at + 8] ^= std::byte{1};
+  const std::size_t part = find(sot);
+  std::size_t length = coding.size();
+  for (std::size_t i = 6; i < 10; ++i) length += std::to_integer<std::size_t>(codestream[part + i]) << (8 * (9 - i));
+  for (std::size_t i = 6; i < 10; ++i) codestream[part + i] = static_cast<std::byte>(length >> (8 * (9 - i)));
+  codestream.insert(codestream.begin() + static_cast<std::ptrdiff_t>(part + 12), coding.begin(), coding.end());
+  return codestream;
 }
 
 Picture decode_jpeg2000_component(const Bytes& codestream, unsigned component) {

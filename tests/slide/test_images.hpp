@@ -84,6 +84,10 @@ struct Jpeg2000Options {
 
 Bytes encode_jpeg2000(const Picture& picture, const Jpeg2000Options& options = {});
 
+/// A codestream of one tile-part whose coding is said by that part's header; the main header then says the contrary of
+/// the component transform. Samples stay.
+Bytes with_coding_in_tile(Bytes codestream);
+
 /// One component of a whole codestream, without inverse colour transform.
 Picture decode_jpeg2000_component(const Bytes& codestream, unsigned component);
 /// All components, colour transform undone.

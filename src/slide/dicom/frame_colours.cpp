@@ -74,9 +74,9 @@ std::string compare_jpeg(const Level& level, const std::string& said, const Leve
   return {};
 }
 
-/// Whether a codestream's components are as they were given to it, as far as its main header says.
+/// Whether a codestream's components are as they were given to it, as far as its first headers say.
 bool has_no_transform(std::span<const std::byte> front) {
-  const Codestream stream = parse_main_header(front);
+  const Codestream stream = parse_front(front);
   return stream.components.size() >= 3 && !stream.colour_transform && !stream.sampled_apart();
 }
 
