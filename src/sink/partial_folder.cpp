@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <slidestream/error.hpp>
 #include <system_error>
 #include <utility>
@@ -46,13 +47,39 @@ bool is_level_file(std::string_view name) {
 /// What a folder is called while it is removed.
 std::filesystem::path earlier(const std::filesystem::path& name) { return name.string() + ".earlier"; }
 
-/// The first name in it that no image's folder holds; empty: there is none.
+bool is_number(std::string_view name) {
+  return !name.empty() && name.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+/// COLUMN_ROW.jpg of a Deep Zoom image.
+bool is_tile_file(std::string_view name) {
+  constexpr std::string_view end = ".jpg";
+  const std::size_t line = name.find('_');
+  if (line == std::string_view::npos || !name.ends_with(end)) return false;
+  return is_number(name.substr(0, line)) && is_number(name.substr(line + 1, name.size() - line - 1 - end.size()));
+}
+
+/// Whether an image's folder may hold it: instances of DICOM, folders of levels, and in those Deep Zoom's tiles, or
+/// chunks and shards of OME-Zarr.
+bool may_be_of_image(const std::filesystem::directory_entry& entry, int depth) {
+  const std::string name = entry.path().filename().string();
+  std::error_code code;
+  if (name.starts_with('.') || name == "zarr.json") return true;
+  if (depth == 0) return is_level_file(name) || (is_number(name) && entry.is_directory(code));
+  return is_number(name) || name == "c" || is_tile_file(name);
+}
+
+/// The first path in it that no image's folder holds, at any depth; empty: there is none. Links aren't followed.
 std::string foreign_entry(const std::filesystem::path& folder) {
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    std::string file = entry.path().filename().string();
-    const bool own = file.starts_with('.') || file == "zarr.json" || is_level_file(file) ||
-                     (entry.is_directory() && file.find_first_not_of("0123456789") == std::string::npos);
-    if (!own) return file;
+  std::error_code code;
+  std::filesystem::recursive_directory_iterator entry(folder, code);
+  for (; !code && entry != std::filesystem::recursive_directory_iterator(); entry.increment(code)) {
+    if (!may_be_of_image(*entry, entry.depth())) return entry->path().lexically_relative(folder).string();
+    if (entry->path().filename().string().starts_with('.')) entry.disable_recursion_pending();
+  }
+  // Who writes in it may give it its final name meanwhile.
+  if (code && code != std::errc::no_such_file_or_directory) {
+    throw Error(folder.string() + ": " + reason_of(code.value(), folder));
   }
   return {};
 }

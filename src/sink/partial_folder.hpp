@@ -21,7 +21,8 @@ struct iovec;
 namespace slidestream {
 
 /// Makes sure that nothing of anybody else is lost under the names of a folder that is filled (`PartialFolder`).
-/// \throws Error where what has one is no folder, or holds what no image's folder does.
+/// \throws Error where what has one is no folder, can't be looked at, or holds what no image's folder does, at any
+/// depth.
 void check_folder_names(const std::filesystem::path& target, const std::filesystem::path& name);
 
 /// A new folder, in place of what an earlier writer left under its name, which is refused where it holds something

@@ -345,6 +345,25 @@ class Earlier(BatchCase):
                     self.assertEqual(results(out), before)
                     self.assertEqual(results(place), of_b)
 
+    def test_a_foreign_file_deep_in_the_folder_of_an_image_moves_with_it(self):
+        slides = self.folder_of("a.svs")
+        for kind, image, file in (("ome-zarr", "a.identity.ome.zarr", "0/notes.txt"),
+                                  ("dzi", "a.identity_files", "9/mine/notes.txt")):
+            with self.subTest(kind):
+                out = self.folder / kind
+                command = ["convert", slides, "--out", out, "--to", kind]
+                self.assertDone(run(*command))
+                notes = out / "images" / image / file
+                notes.parent.mkdir(exist_ok=True)
+                notes.write_text("mine\n")
+                result = run(*command)
+                self.assertEqual(result.returncode, 1, result.stderr)
+                self.assertIn(f"{out}/images/{image}: it would be replaced, and holds {file[:6]}", result.stderr)
+                self.assertIn(f"files of its earlier result are in {out}/earlier-failed\n", result.stderr)
+                self.assertEqual((out / "earlier-failed/images" / image / file).read_text(), "mine\n")
+                self.assertDone(run(*command, "--retry-failed"))
+                self.assertFalse(notes.exists())
+
     def test_what_is_there_stays(self):
         slides, failed = self.folder_of("a.svs", "b.svs"), self.out / "earlier-failed"
         command = ["convert", slides, "--out", self.out]

@@ -71,6 +71,42 @@ TEST_CASE("nothing of others is lost under the names that a folder has until it 
   CHECK_NOTHROW(PartialFolder(target, name));
 }
 
+TEST_CASE("nothing of others is lost deeper in such a folder, either") {
+  const test::TemporaryFolder directory;
+  const fs::path target = directory / "a.ome.zarr";
+  const fs::path name = directory / "a.partial.ome.zarr";
+  const auto make = [](const fs::path& file) {
+    fs::create_directories(file.parent_path());
+    std::ofstream(file) << "content";
+  };
+  for (const fs::path& there : {target, name}) {
+    for (const std::string foreign :
+         {"0/notes.txt", "0/mine/notes.txt", "0/c/0/0/1.bak", "9/0_.jpg", "9/0_0.png", "9/level-0.dcm", "9/1_a.jpg"}) {
+      CAPTURE(foreign);
+      make(there / foreign);
+      CHECK_THROWS_WITH_AS(PartialFolder(target, name), doctest::Contains("which is of no image"), Error);
+      CHECK(fs::exists(there / foreign));
+      fs::remove_all(there);
+    }
+    make(there / "0/notes.txt");
+    CHECK_THROWS_WITH_AS(PartialFolder(target, name), doctest::Contains("and holds 0/notes.txt, which is of no image"),
+                         Error);
+    fs::remove_all(there);
+  }
+  // What images have, and where a level is a link what it leads to, is nobody else's.
+  for (const char* own : {".zattrs", "0/.zarray", "0/2/10/7", "0/zarr.json", "0/c/2/10/0", "12/10_7.jpg", "level-0.dcm",
+                          "zarr.json", ".unfinished-3"}) {
+    make(target / own);
+  }
+  make(directory / "disk/notes.txt");
+  fs::create_directory_symlink(directory / "disk", target / "1");
+  PartialFolder folder(target, name);
+  folder.write("zarr.json", "{}");
+  folder.publish();
+  CHECK_FALSE(fs::exists(target / "0"));
+  CHECK(fs::exists(directory / "disk/notes.txt"));
+}
+
 TEST_CASE("a folder's digest is that of its files as they are found, whatever was written over or replaced") {
   const test::TemporaryFolder directory;
   const fs::path target = directory.path() / "a.ome.zarr";
