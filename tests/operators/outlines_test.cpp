@@ -383,6 +383,24 @@ TEST_CASE("What isn't outlines is refused in one line that names the file") {
   CHECK(error_of(deep) == before + "collections inside collections go too deep");
 }
 
+TEST_CASE("16 objects and lists may be around a geometry") {
+  const std::string square = R"({"type":"Polygon","coordinates":[[[2,1],[5,1],[5,3],[2,3],[2,1]]]})";
+  const auto in_collections = [&](int count) {
+    std::string text = square;
+    for (int i = 0; i < count; ++i) text = R"({"type":"GeometryCollection","geometries":[)" + text + "]}";
+    return text;
+  };
+  const auto in_feature = [](const std::string& text) { return R"({"type":"Feature","geometry":)" + text + "}"; };
+  const std::vector<std::string> expected = drawn(square);
+  CHECK(drawn(in_collections(16)) == expected);
+  CHECK(drawn(in_feature(in_collections(15))) == expected);
+  CHECK(drawn("[" + in_feature(in_collections(14)) + "]") == expected);
+  const std::string refused = "a.geojson: not usable as tissue outlines: collections inside collections go too deep";
+  CHECK(error_of(in_collections(17)) == refused);
+  CHECK(error_of(in_feature(in_collections(16))) == refused);
+  CHECK(error_of("[" + in_feature(in_collections(15)) + "]") == refused);
+}
+
 TEST_CASE("Members come in any order, and others are passed over") {
   const std::string square = "[[[2,1],[5,1],[5,3],[2,3],[2,1]]]";
   const std::vector<std::string> expected = drawn(R"({"type":"Polygon","coordinates":)" + square + "}");

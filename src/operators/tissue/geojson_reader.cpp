@@ -8,7 +8,7 @@
 namespace slidestream::operators {
 namespace {
 
-/// Collections in collections are followed this far.
+/// Around a geometry: lists and collections of features, features, and collections of geometries.
 constexpr std::size_t max_depth = 16;
 /// Arrays in coordinates are, too: those of a MultiPolygon's positions are four deep.
 constexpr std::size_t max_array_depth = 8;
