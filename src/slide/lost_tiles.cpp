@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <vector>
 
 namespace slidestream {
@@ -63,7 +63,7 @@ std::int64_t count_lost_tiles(const Slide& slide, std::size_t level) {
   const Level& here = info.levels.at(level);
   const double factor_x = info.downsample_x(level);
   const double factor_y = info.downsample_y(level);
-  std::optional<TilesOfBase> tiles;
+  std::unique_ptr<const TilesOfBase> tiles;
   std::int64_t lost = 0;
   for (std::int64_t row = 0; row < here.rows; ++row) {
     const std::int64_t top = row * here.tile_height;
@@ -74,7 +74,7 @@ std::int64_t count_lost_tiles(const Slide& slide, std::size_t level) {
       const std::int64_t left = column * here.tile_width;
       const std::int64_t right = std::min(left + here.tile_width, here.width);
       const TilesUnder columns = tiles_under(left, right, factor_x, base.tile_width, base.columns);
-      if (level > 0 && !tiles) tiles.emplace(slide);
+      if (level > 0 && tiles == nullptr) tiles = std::make_unique<const TilesOfBase>(slide);
       if (level == 0 || tiles->has_any(columns, rows)) ++lost;
     }
   }
