@@ -20,8 +20,8 @@ namespace slidestream {
 /// share their bytes, may not be written yet, and aren't judged so.
 ///
 /// A level isn't like the larger one, either, if its colours are those with red, green and blue in another order, are
-/// numbers of YCbCr that are read as RGB, or are grey where the larger one has colours, or the reverse. A level that is
-/// darker, paler or tinted is like it.
+/// numbers of YCbCr that are read as RGB, are RGB that is read as YCbCr, lack red, green or blue, or are grey where the
+/// larger one has colours, or the reverse. A level that is darker, paler or tinted is like it.
 ///
 /// The comparison reads all tiles of the smaller level. It reads at most eight if the level has more than 2^23 pixels,
 /// or a half, a quarter and so on of the larger one's size, to the pixel. Of the larger level it reads six places,

@@ -186,6 +186,32 @@ Picture in_red(const Picture& picture) {
   return coloured;
 }
 
+/// Purple tissue on glass: red goes with luminance.
+Picture stained(const Picture& picture) {
+  Picture coloured{picture.width, picture.height, 3, {}};
+  for (const std::uint8_t value : picture.data) {
+    const double pale = (value - 100) / 110.0;
+    const std::array<double, 3> glass = {243.0, 241.0, 244.0};
+    const std::array<double, 3> stain = {150.0 + 70.0 * pale, 70.0 + 90.0 * pale, 140.0 + 50.0 * pale};
+    for (const double sample : value >= 230 ? glass : stain) coloured.data.push_back(to_sample(sample));
+  }
+  return coloured;
+}
+
+/// Its samples as components of JPEG, untransformed.
+TestDirectory as_jpeg_level(const Picture& picture) {
+  TestDirectory directory = as_level(picture);
+  directory.tiles.clear();
+  for (int y = 0; y < picture.height; y += 256) {
+    for (int x = 0; x < picture.width; x += 256) {
+      const Picture tile = cut(picture, x, y, 256, 256);
+      directory.tiles.push_back(encode_jpeg(tile, {.coding = JpegOptions::Coding::unknown, .quality = 95}));
+    }
+  }
+  directory.set_short(259, 7);
+  return directory;
+}
+
 /// Three samples of a pixel.
 using Samples = std::array<double, 3>;
 
@@ -373,6 +399,37 @@ TEST_CASE("an image in other colours than the slide's is no level (long)") {
                    }));
     check_no_level(of_ycbcr, level);
     check_no_level(of_grey, level);
+  }
+}
+
+TEST_CASE("a level whose RGB is read as YCbCr is no level, nor is one without red, green or blue (long)") {
+  const Picture picture = stained(tissue());
+  LevelsOf slide(picture);
+  for (const int by : {2, 4}) {
+    CAPTURE(by);
+    const Picture level = reduced(picture, by);
+    check_sound_level(slide, level);
+    for (std::size_t sample = 0; sample < 3; ++sample) {
+      CAPTURE(sample);
+      const auto without = [sample](Samples from) {
+        from[sample] = 0.0;
+        return from;
+      };
+      check_no_level(slide, recoloured(level, without));
+      LevelsOf lacking(recoloured(picture, without));
+      check_no_level(lacking, level);
+    }
+    // Tiles that don't say what their components are: the tag does.
+    TestTiff tiff;
+    tiff.directories = {as_level(picture), as_jpeg_level(level)};
+    const TemporaryFolder folder;
+    const auto levels_of_tag = [&](std::uint64_t photometric) {
+      tiff.directories[1].set_short(262, photometric);
+      return Slide::open(folder.write("slide.tif", tiff.bytes()))->info().levels.size();
+    };
+    constexpr std::uint64_t rgb_tag = 2, ycbcr_tag = 6;
+    CHECK(levels_of_tag(rgb_tag) == 2);
+    CHECK(levels_of_tag(ycbcr_tag) == 1);
   }
 }
 

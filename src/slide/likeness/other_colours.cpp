@@ -14,6 +14,8 @@ namespace {
 constexpr std::int64_t blocks_along = 8;
 constexpr double least_difference = 5.0;  ///< of 255, a sample on average
 constexpr double least_gain = 3.0;        ///< so many times less is what differs once colours are changed
+constexpr double most_lacking = 12.0;     ///< of 255, a sample on average: dark levels and other gammas keep more
+constexpr double least_lacked = 96.0;     ///< of the other level
 
 /// Means of red, green and blue, or what stands in their place.
 using MeanColour = std::array<double, 3>;
@@ -22,6 +24,28 @@ struct ColourPair {
   MeanColour small;
   MeanColour large;
 };
+
+/// Colours of blocks.
+struct BlockColours {
+  std::vector<ColourPair> rgb;
+  std::vector<ColourPair> decoded;  ///< of the same blocks, if RGB is read as YCbCr
+};
+
+MeanColour to_grey(const MeanColour& rgb) {
+  const double grey = 0.299 * rgb[0] + 0.587 * rgb[1] + 0.114 * rgb[2];
+  return {grey, grey, grey};
+}
+
+MeanColour to_ycbcr(const MeanColour& rgb) {
+  const double luminance = to_grey(rgb)[0];
+  return {luminance, 128.0 + (rgb[2] - luminance) / 1.772, 128.0 + (rgb[0] - luminance) / 1.402};
+}
+
+MeanColour from_ycbcr(const MeanColour& ycbcr) {
+  const double blue = ycbcr[0] + 1.772 * (ycbcr[1] - 128.0);
+  const double red = ycbcr[0] + 1.402 * (ycbcr[2] - 128.0);
+  return {red, (ycbcr[0] - 0.299 * red - 0.114 * blue) / 0.587, blue};
+}
 
 /// RGB of a rectangle of a level.
 struct ColourPicture {
@@ -55,8 +79,23 @@ std::optional<ColourPicture> read_colours(const Slide& slide, std::size_t level,
   });
 }
 
+/// The mean of a rectangle if each pixel's RGB is read as YCbCr and clamped, as decoders do. \param rgb_at  of a pixel
+template <class Rgb>
+MeanColour decoded_mean(std::int64_t left, std::int64_t top, std::int64_t right, std::int64_t bottom,
+                        const Rgb& rgb_at) {
+  MeanColour mean{};
+  for (std::int64_t y = top; y < bottom; ++y) {
+    for (std::int64_t x = left; x < right; ++x) {
+      const MeanColour decoded = from_ycbcr(rgb_at(x, y));
+      for (std::size_t i = 0; i < 3; ++i) mean[i] += std::clamp(decoded[i], 0.0, 255.0);
+    }
+  }
+  for (double& sample : mean) sample /= static_cast<double>((right - left) * (bottom - top));
+  return mean;
+}
+
 /// Blocks of a third of a cell's rows: the pixels of the larger level take as many bytes as the luminance of all.
-std::vector<ColourPair> colours_of(const ComparedLevels& levels, const LevelCell& cell) {
+BlockColours colours_of(const ComparedLevels& levels, const LevelCell& cell) {
   const ComparisonPlan& plan = levels.plan;
   const std::int64_t left = cell.level_left();
   const std::int64_t right = left + cell.width;
@@ -71,20 +110,30 @@ std::vector<ColourPair> colours_of(const ComparedLevels& levels, const LevelCell
   const std::optional<ColourPicture> small = read_colours(
       levels.slide, levels.level, {left, right, 1.0, levels.small.width}, {top, bottom, 1.0, levels.small.height});
   if (!small) return {};
-  std::vector<ColourPair> pairs;
+  const auto small_mean = [&](std::int64_t x, std::int64_t y, std::int64_t end_x, std::int64_t end_y) {
+    return small->mean(x - left, y - top, end_x - left, end_y - top);
+  };
+  const auto covered_mean = [&](std::int64_t x, std::int64_t y, std::int64_t end_x, std::int64_t end_y) {
+    const PixelRange across(x, end_x, plan.factor_x, levels.large.width);
+    const PixelRange down(y, end_y, plan.factor_y, levels.large.height);
+    return large->mean(across.begin - columns.begin, down.begin - rows.begin,
+                       std::min(across.end, columns.end) - columns.begin, std::min(down.end, rows.end) - rows.begin);
+  };
+  const auto small_at = [&](std::int64_t x, std::int64_t y) { return small_mean(x, y, x + 1, y + 1); };
+  const auto covered_at = [&](std::int64_t x, std::int64_t y) { return covered_mean(x, y, x + 1, y + 1); };
+  BlockColours blocks;
   const std::int64_t step_x = std::max<std::int64_t>(1, cell.width / blocks_along);
   const std::int64_t step_y = std::max<std::int64_t>(1, height / blocks_along);
-  for (std::int64_t y = 0; y + step_y <= height; y += step_y) {
-    for (std::int64_t x = 0; x + step_x <= cell.width; x += step_x) {
-      const PixelRange across(left + x, left + x + step_x, plan.factor_x, levels.large.width);
-      const PixelRange down(top + y, top + y + step_y, plan.factor_y, levels.large.height);
-      pairs.push_back(
-          {small->mean(x, y, x + step_x, y + step_y),
-           large->mean(across.begin - columns.begin, down.begin - rows.begin,
-                       std::min(across.end, columns.end) - columns.begin, std::min(down.end, rows.end) - rows.begin)});
+  for (std::int64_t y = top; y + step_y <= bottom; y += step_y) {
+    const std::int64_t end_y = y + step_y;
+    for (std::int64_t x = left; x + step_x <= right; x += step_x) {
+      const std::int64_t end_x = x + step_x;
+      blocks.rgb.push_back({small_mean(x, y, end_x, end_y), covered_mean(x, y, end_x, end_y)});
+      blocks.decoded.push_back(
+          {decoded_mean(x, y, end_x, end_y, small_at), decoded_mean(x, y, end_x, end_y, covered_at)});
     }
   }
-  return pairs;
+  return blocks;
 }
 
 MeanColour mean_of(const std::vector<ColourPair>& pairs, MeanColour ColourPair::*which) {
@@ -93,22 +142,6 @@ MeanColour mean_of(const std::vector<ColourPair>& pairs, MeanColour ColourPair::
     for (std::size_t i = 0; i < 3; ++i) mean[i] += (pair.*which)[i] / static_cast<double>(pairs.size());
   }
   return mean;
-}
-
-MeanColour to_grey(const MeanColour& rgb) {
-  const double grey = 0.299 * rgb[0] + 0.587 * rgb[1] + 0.114 * rgb[2];
-  return {grey, grey, grey};
-}
-
-MeanColour to_ycbcr(const MeanColour& rgb) {
-  const double luminance = to_grey(rgb)[0];
-  return {luminance, 128.0 + (rgb[2] - luminance) / 1.772, 128.0 + (rgb[0] - luminance) / 1.402};
-}
-
-MeanColour from_ycbcr(const MeanColour& ycbcr) {
-  const double blue = ycbcr[0] + 1.772 * (ycbcr[1] - 128.0);
-  const double red = ycbcr[0] + 1.402 * (ycbcr[2] - 128.0);
-  return {red, (ycbcr[0] - 0.299 * red - 0.114 * blue) / 0.587, blue};
 }
 
 /// What a pair's samples differ by beside what all three do.
@@ -147,25 +180,57 @@ double least_changed_difference(const std::vector<ColourPair>& pairs) {
   return least;
 }
 
+double difference_as_they_are(const std::vector<ColourPair>& pairs) {
+  return mean_difference(pairs, [](const ColourPair& pair) { return pair; });
+}
+
+bool are_explained(double as_they_are, double changed) {
+  return as_they_are >= least_difference && as_they_are >= least_gain * changed;
+}
+
 bool are_explained(const std::vector<ColourPair>& pairs) {
-  const double as_they_are = mean_difference(pairs, [](const ColourPair& pair) { return pair; });
-  return as_they_are >= least_difference && as_they_are >= least_gain * least_changed_difference(pairs);
+  return are_explained(difference_as_they_are(pairs), least_changed_difference(pairs));
+}
+
+/// Whether the RGB of one level is read as YCbCr.
+bool are_misread(const BlockColours& blocks) {
+  std::vector<ColourPair> level;
+  std::vector<ColourPair> slide;
+  for (std::size_t i = 0; i < blocks.rgb.size(); ++i) {
+    level.push_back({blocks.rgb[i].small, blocks.decoded[i].large});
+    slide.push_back({blocks.decoded[i].small, blocks.rgb[i].large});
+  }
+  return are_explained(difference_as_they_are(blocks.rgb),
+                       std::min(difference_as_they_are(level), difference_as_they_are(slide)));
+}
+
+/// Whether one level has no red, green or blue where the other has. One that is dark in all three isn't told apart.
+bool lack_colour(const std::vector<ColourPair>& pairs) {
+  const MeanColour small = mean_of(pairs, &ColourPair::small);
+  const MeanColour large = mean_of(pairs, &ColourPair::large);
+  int lacking = 0;
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (std::min(small[i], large[i]) < most_lacking && std::max(small[i], large[i]) >= least_lacked) ++lacking;
+  }
+  return lacking > 0 && lacking < 3;
 }
 
 }  // namespace
 
 bool has_other_colours(const ComparedLevels& levels, const std::vector<const LevelCell*>& cells) {
   if (is_grey(levels.large.colour) && is_grey(levels.small.colour)) return false;
-  std::vector<ColourPair> blocks;
+  BlockColours blocks;
   std::vector<ColourPair> places;
   for (const LevelCell* cell : cells) {
-    const std::vector<ColourPair> of_cell = colours_of(levels, *cell);
-    if (of_cell.empty()) continue;
-    places.push_back({mean_of(of_cell, &ColourPair::small), mean_of(of_cell, &ColourPair::large)});
-    blocks.insert(blocks.end(), of_cell.begin(), of_cell.end());
+    const BlockColours of_cell = colours_of(levels, *cell);
+    if (of_cell.rgb.empty()) continue;
+    places.push_back({mean_of(of_cell.rgb, &ColourPair::small), mean_of(of_cell.rgb, &ColourPair::large)});
+    blocks.rgb.insert(blocks.rgb.end(), of_cell.rgb.begin(), of_cell.rgb.end());
+    blocks.decoded.insert(blocks.decoded.end(), of_cell.decoded.begin(), of_cell.decoded.end());
   }
+  if (places.empty()) return false;
   // Blocks show colours that places have little of; places those of levels that are made of single pixels.
-  return !places.empty() && (are_explained(blocks) || are_explained(places));
+  return are_explained(blocks.rgb) || are_explained(places) || are_misread(blocks) || lack_colour(blocks.rgb);
 }
 
 }  // namespace slidestream
