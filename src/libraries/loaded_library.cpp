@@ -93,6 +93,23 @@ LoadedLibrary load_named(const LibrarySearch& search, const std::string& named, 
   return {file, library};
 }
 
+/// Asks the system's loader, or looks in `folders` in its place. Nothing where none is found.
+std::optional<LoadedLibrary> load_of_system(const LibrarySearch& search,
+                                            const std::optional<std::vector<std::string>>& folders) {
+  for (const char* name : search.names) {
+    if (!folders) {
+      if (void* library = open_library(name)) return LoadedLibrary{name, library};
+      continue;
+    }
+    for (const std::string& folder : *folders) {
+      const std::string file = folder + "/" + name;
+      if (!why_not(file).empty()) continue;
+      if (void* library = open_library(file)) return LoadedLibrary{file, library};
+    }
+  }
+  return std::nullopt;
+}
+
 /// The folder of Python's package, found without importing it; empty: none.
 std::string folder_of(const char* package) {
   constexpr auto most = std::chrono::seconds(10);
@@ -117,15 +134,37 @@ std::string names_text(const LibrarySearch& search) {
 
 }  // namespace
 
+std::optional<std::vector<std::string>> folders_for_loader(const char* path) {
+  if (path == nullptr || *path == '\0') return std::nullopt;
+  std::vector<std::string> folders;
+  bool is_relative = false;
+  for (std::string_view rest = path;;) {
+    const std::size_t end = rest.find_first_of(":;");
+    const std::string_view element = rest.substr(0, end);
+    if (element.starts_with('/')) {
+      folders.emplace_back(element);
+    } else if (!element.starts_with("$ORIGIN") && !element.starts_with("${ORIGIN}")) {
+      is_relative = true;
+    }
+    if (end == std::string_view::npos) break;
+    rest.remove_prefix(end + 1);
+  }
+  if (!is_relative) return std::nullopt;
+  folders.insert(folders.end(),
+                 {"/usr/local/lib", "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu",
+                  "/usr/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"});
+  return folders;
+}
+
 LoadedLibrary find_library(const LibrarySearch& search, const std::string& named) {
   if (!named.empty()) return load_named(search, named, search.key);
   const char* from_environment = std::getenv(search.variable);  // NOLINT(concurrency-mt-unsafe): nothing here sets any
   if (from_environment != nullptr && *from_environment != '\0') {
     return load_named(search, from_environment, search.variable);
   }
-  for (const char* name : search.names) {
-    if (void* library = open_library(name)) return {name, library};
-  }
+  const auto folders =
+      folders_for_loader(std::getenv("LD_LIBRARY_PATH"));  // NOLINT(concurrency-mt-unsafe): nothing here sets any
+  if (const auto library = load_of_system(search, folders)) return *library;
   const std::string package = folder_of(search.package);
   if (!package.empty()) {
     if (const auto file = library_in(search, package)) {
@@ -134,7 +173,10 @@ LoadedLibrary find_library(const LibrarySearch& search, const std::string& named
   }
   throw ConfigError(std::string(search.product) + " isn't there: neither " + search.key + " nor " + search.variable +
                     " names its library, the system has no " + names_text(search) + ", and python3 has no package " +
-                    search.package + " (" + search.hint + ")");
+                    search.package + " (" + search.hint + ")" +
+                    (folders ? "; LD_LIBRARY_PATH has an empty or relative element, so only its absolute folders and "
+                               "the system's usual ones were searched"
+                             : ""));
 }
 
 }  // namespace slidestream::libraries

@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
+#include <array>
 #include <cstddef>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -12,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "libraries/loaded_library.hpp"
 #include "networks/onnx_files.hpp"
 #include "networks/onnx_runtime.hpp"
 #include "networks/running.hpp"
@@ -21,6 +24,50 @@ using namespace slidestream;
 using namespace slidestream::networks;
 using namespace slidestream::test;
 namespace fs = std::filesystem;
+
+TEST_CASE("The loader isn't asked where it would look in the working directory") {
+  using libraries::folders_for_loader;
+  for (const char* path : {"", "/a", "/a:/b", "/a;/b", "$ORIGIN/../lib:/b", "${ORIGIN}"}) {
+    CHECK_MESSAGE(!folders_for_loader(path), path);
+  }
+  CHECK_FALSE(folders_for_loader(nullptr));
+  for (const char* path : {":", "/a:", ":/a", "/a::/b", "/a;", "lib", "/a:./lib", "/a:../b", "."}) {
+    CAPTURE(path);
+    const auto folders = folders_for_loader(path);
+    REQUIRE(folders);
+    for (const std::string& folder : *folders) CHECK_MESSAGE(folder.starts_with('/'), folder);
+    CHECK((folders->front() == "/a") == (std::string(path).find("/a") != std::string::npos));
+    CHECK(folders->back() == "/usr/lib");
+  }
+}
+
+TEST_CASE("Libraries are found in the absolute folders where the loader isn't asked") {
+  const fs::path file = SLIDESTREAM_MADE_UP_RUNTIME;
+  const std::string name = file.filename().string();
+  const std::array<const char*, 1> names = {name.c_str()};
+  const libraries::LibrarySearch search = {.product = "A library",
+                                           .key = "a.key",
+                                           .variable = "SLIDESTREAM_NO_SUCH_VARIABLE",
+                                           .names = names,
+                                           .file = "libslidestream-none.so",
+                                           .package = "slidestream_no_such_package",
+                                           .folder = "",
+                                           .hint = "a hint"};
+  const char* const there = std::getenv("LD_LIBRARY_PATH");
+  const std::string before = there == nullptr ? "" : there;
+  ::setenv("LD_LIBRARY_PATH", (file.parent_path().string() + ":").c_str(), 1);
+  CHECK(libraries::find_library(search, "").file == file.string());
+  ::setenv("LD_LIBRARY_PATH", ":", 1);
+  std::string message;
+  try {
+    libraries::find_library(search, "");
+  } catch (const ConfigError& error) {
+    message = error.what();
+  }
+  ::setenv("LD_LIBRARY_PATH", before.c_str(), 1);
+  CHECK_MESSAGE(message.find("; LD_LIBRARY_PATH has an empty or relative element, so only") != std::string::npos,
+                message);
+}
 
 TEST_CASE("Of the library's messages what went wrong stays, and where in its sources doesn't") {
   CHECK(cause_in("Non-zero status code returned while running Expand node. Name:'' Status Message: "
