@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <sstream>
 #include <string>
 
@@ -62,6 +63,26 @@ void compare_pixel_sizes(SlideInfo& info, const SaidPixelSize& said, std::string
   if (!are_contrary(said, other)) return;
   info.warnings.push_back(std::string(place) + " says " + sizes_text(said) + " micrometres per pixel, and " +
                           std::string(other_place) + " " + sizes_text(other) + ": " + std::string(place) + " counts");
+}
+
+std::optional<SaidPixelSize> contrary_size_by_level(const SaidPixelSize& said, const Level& largest,
+                                                    const SaidPixelSize& own, const Level& level) {
+  constexpr double most_rounded = 2.0;  // pixels
+  const auto is_off = [&level](const std::optional<double>& counts, std::int64_t of_largest,
+                               const std::optional<double>& size, std::int64_t pixels, std::int64_t tile) {
+    if (!counts || !size) return false;
+    const double surplus = static_cast<double>(pixels) - *counts * static_cast<double>(of_largest) / *size;
+    return surplus < -most_rounded || surplus >= (level.tiled ? static_cast<double>(tile) : most_rounded);
+  };
+  if (!is_off(said.x, largest.width, own.x, level.width, level.tile_width) &&
+      !is_off(said.y, largest.height, own.y, level.height, level.tile_height)) {
+    return std::nullopt;
+  }
+  const auto scaled = [](const std::optional<double>& size, std::int64_t pixels, std::int64_t of_largest) {
+    return size ? std::optional(*size * static_cast<double>(pixels) / static_cast<double>(of_largest)) : std::nullopt;
+  };
+  const SaidPixelSize by_level{scaled(own.x, level.width, largest.width), scaled(own.y, level.height, largest.height)};
+  return are_contrary(said, by_level) ? std::optional(by_level) : std::nullopt;
 }
 
 SaidPixelSize said_pixel_sizes(const SaidPixelSize& said, std::string_view what_x, std::string_view what_y,

@@ -24,6 +24,11 @@ bool are_contrary(const SaidPixelSize& said, const SaidPixelSize& other);
 void compare_pixel_sizes(SlideInfo& info, const SaidPixelSize& said, std::string_view place, const SaidPixelSize& other,
                          std::string_view other_place);
 
+/// The size of the largest image's pixels by what a level says of its own, where that is contrary to `said`. None where
+/// the level's sides, which may be rounded or padded to whole tiles, explain it.
+std::optional<SaidPixelSize> contrary_size_by_level(const SaidPixelSize& said, const Level& largest,
+                                                    const SaidPixelSize& own, const Level& level);
+
 /// `said_pixel_size` of both sides. Those that are far apart stay as they are: `settle_pixel_size` passes over both.
 /// \param what_x, what_y  what messages call the sides
 SaidPixelSize said_pixel_sizes(const SaidPixelSize& said, std::string_view what_x, std::string_view what_y,

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <slidestream/slide.hpp>
@@ -116,4 +117,48 @@ TEST_CASE_FIXTURE(Fixture, "resolutions without a unit of length aren't looked a
   tiff.directories[0].set_short(296, 1);
   set_both(rational, {0}, 0);
   CHECK(info().warnings.empty());
+}
+
+TEST_CASE_FIXTURE(Fixture, "levels' resolutions that contradict the largest image's get a line, unless all repeat it") {
+  // Pixels per centimetre of 400 x 240, 200 x 120 and 100 x 60 pixels; 0: none.
+  const auto info_of = [this](const std::vector<std::uint64_t>& resolutions, const std::string& text = "") {
+    tiff.directories.clear();
+    std::uint32_t by = 1;
+    for (const std::uint64_t resolution : resolutions) {
+      const std::uint32_t width = 400 / by, height = 240 / by;
+      TestDirectory level = tiled_directory(width, height, 64, 64, 1);
+      level.tiles.assign(std::size_t{(width + 63) / 64} * ((height + 63) / 64), Bytes(64 * 64));
+      if (resolution != 0) {
+        level.set_short(296, centimetre).set(x_resolution, rational, {resolution});
+        level.set(y_resolution, rational, {resolution});
+      }
+      tiff.directories.push_back(level);
+      by *= 2;
+    }
+    if (!text.empty()) tiff.directories[0].set_text(270, text);
+    const SlideInfo found = info();
+    CHECK(found.levels.size() == 3);
+    CHECK(found.mpp.value_or(0.0) == doctest::Approx(10000.0 / static_cast<double>(resolutions.front())));
+    return found;
+  };
+  const auto line = [](const std::string& counts, const std::string& image, const std::string& size) {
+    return Lines{"the resolution of the largest image says " + counts +
+                 " micrometres per pixel, and that of the image of " + image + " pixels gives it " + size +
+                 ": the resolution of the largest image counts"};
+  };
+  CHECK(info_of({5000, 10000, 5000}).warnings == line("2", "200 x 120", "0.5"));
+  CHECK(info_of({20000, 20000, 5000}).warnings == line("0.5", "200 x 120", "0.25"));
+  CHECK(info_of({20000, 0, 1000}).warnings == line("0.5", "100 x 60", "2.5"));
+  CHECK(info_of({20000, 10000, 20000}).warnings == line("0.5", "100 x 60", "0.125"));
+  // By their sizes, within 2 %, all the same, none, and those of printers.
+  for (const std::vector<std::uint64_t>& resolutions : std::vector<std::vector<std::uint64_t>>{{20000, 10000, 5000},
+                                                                                               {20000, 10100, 5050},
+                                                                                               {20000, 20000, 20000},
+                                                                                               {20000, 20000, 0},
+                                                                                               {20000, 0, 0},
+                                                                                               {20000, 118, 118}}) {
+    CHECK(info_of(resolutions).warnings == Lines{});
+  }
+  // Beside a description no resolution counts.
+  CHECK(info_of({5000, 10000, 5000}, "Scanner|MPP = 2").warnings == Lines{});
 }

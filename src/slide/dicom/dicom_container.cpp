@@ -346,24 +346,12 @@ class SeriesOpener {
   /// be rounded, or padded to whole tiles.
   void compare_level(const Instance& level) {
     if (!spacing_.x || !spacing_.y || !level.mm_x || !level.mm_y || spacings_differ_) return;
-    constexpr double most_rounded = 2.0;  // pixels
-    const Level& largest = slide_.info.levels.front();
-    const auto is_off = [](double counts, std::int64_t of_largest, double own, std::int64_t pixels, std::int64_t tile) {
-      const double surplus = static_cast<double>(pixels) - counts * static_cast<double>(of_largest) / own;
-      return surplus < -most_rounded || surplus >= static_cast<double>(tile);
-    };
-    const double x = *level.mm_x * 1000.0;
-    const double y = *level.mm_y * 1000.0;
-    if (!is_off(*spacing_.x, largest.width, x, level.width, level.tile_width) &&
-        !is_off(*spacing_.y, largest.height, y, level.height, level.tile_height)) {
-      return;
-    }
-    const auto scaled = [](double own, std::int64_t pixels, std::int64_t of_largest) {
-      return own * static_cast<double>(pixels) / static_cast<double>(of_largest);
-    };
-    const SaidPixelSize by_level{scaled(x, level.width, largest.width), scaled(y, level.height, largest.height)};
-    spacings_differ_ = are_contrary(spacing_, by_level);
-    compare_pixel_sizes(slide_.info, spacing_, "PixelSpacing (0028,0030) of the largest image", by_level,
+    const std::vector<Level>& levels = slide_.info.levels;
+    const auto by_level =
+        contrary_size_by_level(spacing_, levels.front(), {*level.mm_x * 1000.0, *level.mm_y * 1000.0}, levels.back());
+    if (!by_level) return;
+    spacings_differ_ = true;
+    compare_pixel_sizes(slide_.info, spacing_, "PixelSpacing (0028,0030) of the largest image", *by_level,
                         "that of the image of " + std::to_string(level.width) + " x " + std::to_string(level.height) +
                             " pixels gives it");
   }

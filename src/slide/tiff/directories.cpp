@@ -62,7 +62,7 @@ class DirectoryReader {
     add_levels(levels, main);
     name_associated(main, levels, planes, plane);
     // The first plane's text is about all of them.
-    describe(main[planes.front()]);
+    describe(main[planes.front()], levels);
   }
 
   /// Whether the planes of the slide are its red, green and blue. What was read is the first of them.
@@ -442,7 +442,7 @@ class DirectoryReader {
     slide_.info.warnings.emplace_back("ImageDescription can't be read as text: it is passed over");
   }
 
-  void describe(const Candidate& image) {
+  void describe(const Candidate& image, const std::vector<const Candidate*>& levels) {
     const RawDirectory& directory = image.raw;
     const std::string text = raw_.text(directory, TIFFTAG_IMAGEDESCRIPTION, OpenBudget::most_description);
     warn_of_description(directory);
@@ -450,8 +450,9 @@ class DirectoryReader {
     const auto side = [&](std::int64_t pixels) { return largest.tiled ? static_cast<std::uint64_t>(pixels) : 1; };
     const ImageSize tile{side(largest.tile_width), side(largest.tile_height)};
     const SaidPixelSize said = ome_ ? ome_->pixel_size : read_description(text, image.size(), tile, slide_.info);
-    settle_pixel_size(slide_.info, said, ome_ ? "OME-XML" : "the description",
-                      size_by_resolution(raw_, directory, text, slide_.info.warnings), "the resolution");
+    const SaidPixelSize by_tags = size_by_resolution(raw_, directory, text, slide_.info.warnings);
+    settle_pixel_size(slide_.info, said, ome_ ? "OME-XML" : "the description", by_tags, "the resolution");
+    if (!said.x && !said.y) compare_resolutions(raw_, levels, text, by_tags, slide_.info);
   }
 
   Slide::Impl& slide_;

@@ -3,6 +3,7 @@
 #include <tiff.h>
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <sstream>
@@ -132,6 +133,28 @@ SaidPixelSize size_by_resolution(const RawTiff& raw, const RawDirectory& directo
   };
   const std::optional<double> x = checked(said.x, "XResolution");
   return {x, checked(said.y, "YResolution")};
+}
+
+void compare_resolutions(const RawTiff& raw, const std::vector<const Candidate*>& levels, std::string_view description,
+                         const SaidPixelSize& said, SlideInfo& info) {
+  if ((!said.x && !said.y) || are_far_apart(said)) return;
+  std::optional<SaidPixelSize> contrary;
+  std::size_t of_level = 0;
+  bool repeat = true;
+  for (std::size_t i = 1; i < levels.size() && i < info.levels.size(); ++i) {
+    std::vector<std::string> faults;  // a level's resolution that can't be used is none
+    const SaidPixelSize own = size_by_resolution(raw, levels[i]->raw, description, faults);
+    if ((!own.x && !own.y) || are_far_apart(own)) continue;
+    repeat = repeat && !are_contrary(said, own);
+    if (contrary) continue;
+    contrary = contrary_size_by_level(said, info.levels.front(), own, info.levels[i]);
+    of_level = i;
+  }
+  if (repeat || !contrary) return;
+  const Level& level = info.levels[of_level];
+  compare_pixel_sizes(info, said, "the resolution of the largest image", *contrary,
+                      "that of the image of " + std::to_string(level.width) + " x " + std::to_string(level.height) +
+                          " pixels gives it");
 }
 
 }  // namespace slidestream

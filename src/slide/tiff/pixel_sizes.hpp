@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "slide/pixel_size.hpp"
+#include "slide/tiff/candidate.hpp"
 #include "slide/tiff/raw_directory.hpp"
 
 namespace slidestream {
@@ -14,5 +15,12 @@ namespace slidestream {
 /// where the two differ, a warning says so. What can't be what they mean is passed over, and becomes a warning.
 SaidPixelSize size_by_resolution(const RawTiff& raw, const RawDirectory& directory, std::string_view description,
                                  std::vector<std::string>& warnings);
+
+/// Adds a line about the first smaller level whose resolution tags contradict by its size those of the largest image,
+/// which count. None where all of them repeat the largest image's.
+/// \param levels  of `info`, in its order
+/// \param description  the largest image's, for its unit
+void compare_resolutions(const RawTiff& raw, const std::vector<const Candidate*>& levels, std::string_view description,
+                         const SaidPixelSize& said, SlideInfo& info);
 
 }  // namespace slidestream
