@@ -89,7 +89,6 @@ bool have_different_paths(const Instance& a, const Instance& b) {
   const OpticalPath& one = a.first_path;
   const OpticalPath& other = b.first_path;
   return differ(a.optical_path, b.optical_path) || differ(one.identifier, other.identifier) ||
-         differ(one.description, other.description) ||
          (one.wavelength && other.wavelength && *one.wavelength != *other.wavelength);
 }
 

@@ -26,8 +26,8 @@ std::string compare_orientation(const Instance& instance);
 /// \throws SlideError where places that are all different follow each other in another order
 std::string compare_places(const OpenFile& file, const Level& level);
 
-/// Whether two instances show different optical paths: by the identifiers of their frames, or by the identifier,
-/// description or wavelength of OpticalPathSequence. What only one of them says is no difference.
+/// Whether two instances show different optical paths: by the identifiers of their frames, or by the identifier or
+/// wavelength of OpticalPathSequence. Descriptions are free text. What only one of them says is no difference.
 bool have_different_paths(const Instance& a, const Instance& b);
 
 }  // namespace slidestream::dicom

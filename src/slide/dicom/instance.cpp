@@ -217,12 +217,11 @@ class InstanceReader {
   }
 
   void read_path_of_sequence(const Element& element) {
-    constexpr std::uint64_t most_bytes = 4096;  // of ST, in any encoding
+    constexpr std::uint64_t most_bytes = 64;  // of SH, in any encoding
     OpticalPath& path = instance_.first_path;
     if (element.length > most_bytes) return;
     if (element.tag == 0x00220055) path.wavelength = length_of(element);
     if (element.tag == 0x00480106) path.identifier = reader_.text(element, "OpticalPathIdentifier", most_bytes);
-    if (element.tag == 0x00480107) path.description = reader_.text(element, "OpticalPathDescription", most_bytes);
   }
 
   /// The functional groups that all frames share.

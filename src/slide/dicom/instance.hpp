@@ -20,8 +20,7 @@ struct OwnSpacing {
 
 /// What an item of OpticalPathSequence says that only one path has.
 struct OpticalPath {
-  std::string identifier;  ///< empty: it doesn't say
-  std::string description;
+  std::string identifier;            ///< empty: it doesn't say
   std::optional<double> wavelength;  ///< of the illumination, nanometres
 };
 
