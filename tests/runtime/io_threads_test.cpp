@@ -47,9 +47,9 @@ TEST_CASE("everything submitted runs before the threads are gone") {
 
 TEST_CASE("ordered threads take up tasks in the order in which several threads submitted them") {
   std::vector<int> order;
+  std::latch all_are_there(1);
   {
     slidestream::runtime::OrderedIoThreads io(1);
-    std::latch all_are_there(1);
     io.submit([&] { all_are_there.wait(); });
     // Each submits in turn.
     constexpr int threads = 4, rounds = 25;
