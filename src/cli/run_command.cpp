@@ -368,8 +368,7 @@ int run_to_file(const Config& config, const std::string& slide, const RunOptions
   try {
     result = run_pipeline(config, {slide}, control);
   } catch (const InUseError& error) {
-    // A second try would replace what the other one makes.
-    slide_was_begun = false;
+    slide_was_begun = false;  // a second try would replace what the other one makes
     throw ConfigError(error.what());
   } catch (const OutputError& error) {
     failure = error.what();
