@@ -307,6 +307,7 @@ class SeriesOpener {
     const std::vector<OpenFile*>& image = images.front();
     const Instance& instance = image.front()->instance;
     std::vector<const Instance*> firsts;
+    firsts.reserve(images.size());
     for (const std::vector<OpenFile*>& each : images) firsts.push_back(&each.front()->instance);
     info.magnification = instance.magnification;
     if (std::ranges::any_of(image, [](const OpenFile* part) { return part->instance.spacings_differ; })) {
