@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
-#include <functional>
-#include <initializer_list>
 #include <slidestream/error.hpp>
 #include <string>
 #include <system_error>
@@ -14,17 +12,18 @@
 #include <vector>
 
 #include "config/suggest.hpp"
-#include "ledger/artifact_files.hpp"
+#include "inputs/inputs.hpp"
 
 namespace slidestream::cli {
 
 namespace {
 
-/// Takes inputs out that look like slides. \returns how many.
-std::size_t leave_out(ExpandedInputs& inputs, const std::function<bool(const std::string&)>& is_none) {
+/// Of an image that isn't whole, white tiles stand for those that aren't there yet.
+void leave_out_partial_images(ExpandedInputs& inputs) {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < inputs.slides.size(); ++i) {
-    if (is_none(inputs.canonical[i])) continue;
+    const std::string name = std::filesystem::path(inputs.canonical[i]).filename().string();
+    if (name.ends_with(".partial.ome.tif") || name.ends_with(".partial.ome.tiff")) continue;
     if (i != kept) {
       inputs.slides[kept] = std::move(inputs.slides[i]);
       inputs.canonical[kept] = std::move(inputs.canonical[i]);
@@ -32,40 +31,11 @@ std::size_t leave_out(ExpandedInputs& inputs, const std::function<bool(const std
     ++kept;
   }
   const std::size_t left_out = inputs.slides.size() - kept;
+  if (left_out == 0) return;
   inputs.slides.resize(kept);
   inputs.canonical.resize(kept);
-  return left_out;
-}
-
-/// Of an image that isn't whole, white tiles stand for those that aren't there yet.
-void leave_out_partial_images(ExpandedInputs& inputs) {
-  const std::size_t left_out = leave_out(inputs, [](const std::string& slide) {
-    const std::string name = std::filesystem::path(slide).filename().string();
-    return name.ends_with(".partial.ome.tif") || name.ends_with(".partial.ome.tiff");
-  });
-  if (left_out == 0) return;
   inputs.warnings.push_back(std::to_string(left_out) + (left_out == 1 ? " image" : " images") +
                             " named .partial.ome.tif among the inputs: not whole, and left out");
-}
-
-/// The folders of results hold maps and images, which look like slides: the next start would take them for its own.
-void leave_out_results(const Config& config, ExpandedInputs& inputs) {
-  std::error_code code;
-  const std::filesystem::path out = std::filesystem::weakly_canonical(config.output.dir, code);
-  const auto is_result = [&out](const std::string& slide) {
-    const std::filesystem::path inside = std::filesystem::path(slide).lexically_relative(out);
-    auto part = inside.begin();
-    const auto is_any = [&](std::initializer_list<const char*> names) {
-      return part != inside.end() && std::ranges::find(names, part->string()) != names.end();
-    };
-    if (part != inside.end() && part->string().starts_with("earlier-") && !is_any({earlier_of_failed})) ++part;
-    return is_any({"maps", "images", earlier_of_failed}) && ++part != inside.end();
-  };
-  const std::size_t left_out = leave_out(inputs, is_result);
-  if (left_out > 0) {
-    inputs.warnings.push_back(out.string() + ": " + std::to_string(left_out) + (left_out == 1 ? " file" : " files") +
-                              " in its folders of results, maps and images, left out of the inputs");
-  }
 }
 
 bool slide_exists(const std::string& slide) {
@@ -93,9 +63,9 @@ void refuse_absent(const std::vector<std::string>& inputs, const std::vector<std
 }  // namespace
 
 ExpandedInputs inputs_of_run(const Config& config, bool to_folder) {
-  ExpandedInputs inputs = expand_inputs(config.input.slides);
+  ExpandedInputs inputs =
+      to_folder ? expand_inputs(config.input.slides, config.output.dir) : expand_inputs(config.input.slides);
   leave_out_partial_images(inputs);
-  if (to_folder) leave_out_results(config, inputs);
   for (const std::string& warning : inputs.warnings) spdlog::warn("{}", warning);
   if (inputs.slides.empty()) {
     throw ConfigError("no slide in " + config.input.slides.front() +

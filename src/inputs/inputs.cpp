@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cerrno>
 #include <filesystem>
+#include <initializer_list>
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
 #include <string_view>
@@ -16,6 +17,7 @@
 #include "config/suggest.hpp"
 #include "config/toml_text.hpp"
 #include "inputs/folder.hpp"
+#include "inputs/inputs.hpp"
 #include "slide/formats.hpp"
 
 namespace slidestream {
@@ -88,6 +90,12 @@ std::string identity(const std::string& path) {
 
 class Expander {
  public:
+  /// \param results  a folder of results; empty: there is none
+  explicit Expander(const fs::path& results = {}) {
+    std::error_code code;
+    if (!results.empty()) results_ = fs::weakly_canonical(results, code);
+  }
+
   void add_input(const std::string& input) {
     if (input == "-") {
       add_entries(list_entries(read_standard_input()), "standard input", {});
@@ -127,7 +135,14 @@ class Expander {
     throw ConfigError(place + std::string(scheme) + "...: addresses aren't read; name a file of a file system");
   }
 
-  ExpandedInputs take() { return std::move(inputs_); }
+  ExpandedInputs take() {
+    if (left_out_ > 0) {
+      inputs_.warnings.push_back(results_.string() + ": " + std::to_string(left_out_) +
+                                 (left_out_ == 1 ? " file" : " files") +
+                                 " in its folders of results, maps and images, left out of the inputs");
+    }
+    return std::move(inputs_);
+  }
 
  private:
   /// Linux's PATH_MAX.
@@ -190,7 +205,25 @@ class Expander {
     for (std::string& warning : contents.warnings) inputs_.warnings.push_back(std::move(warning));
     if (contents.slides.empty())
       inputs_.warnings.push_back(one_line(path) + ": a folder without slides" + others_text(contents));
-    for (const std::string& slide : contents.slides) add_slide(slide);
+    for (const std::string& slide : contents.slides) {
+      if (is_result(slide)) {
+        ++left_out_;
+      } else {
+        add_slide(slide);
+      }
+    }
+  }
+
+  /// Whether it lies where this run's maps and images will, or those of an earlier one were moved to.
+  bool is_result(const std::string& slide) const {
+    if (results_.empty()) return false;
+    const fs::path inside = fs::path(identity(slide)).lexically_relative(results_);
+    auto part = inside.begin();
+    const auto is_any = [&](std::initializer_list<const char*> names) {
+      return part != inside.end() && std::ranges::find(names, part->string()) != names.end();
+    };
+    if (part != inside.end() && part->string().starts_with("earlier-") && !is_any({"earlier-failed"})) ++part;
+    return is_any({"maps", "images", "earlier-failed"}) && ++part != inside.end();
   }
 
   void add_slide(const std::string& path) {
@@ -225,15 +258,14 @@ class Expander {
   }
 
   ExpandedInputs inputs_;
+  fs::path results_;                                          ///< empty: none are known
+  std::size_t left_out_ = 0;                                  ///< of what folders hold, as results
   double mpp_ = 0.0;                                          ///< of the line that is being added; 0: it doesn't say
   std::string place_;                                         ///< of that line
   std::unordered_map<std::string, std::string> first_names_;  ///< by `file_key`
 };
 
-}  // namespace
-
-ExpandedInputs expand_inputs(const std::vector<std::string>& inputs) {
-  Expander expander;
+ExpandedInputs expand(const std::vector<std::string>& inputs, Expander expander) {
   for (const std::string& input : inputs) Expander::check_scheme(input, {});
   // One of several that isn't there is a slide that fails. Where nothing is there, the command line has a slip.
   const auto is_there = [](const std::string& input) { return input == "-" || Expander::leads_to_something(input); };
@@ -244,6 +276,14 @@ ExpandedInputs expand_inputs(const std::vector<std::string>& inputs) {
   }
   for (const std::string& input : inputs) expander.add_input(input);
   return expander.take();
+}
+
+}  // namespace
+
+ExpandedInputs expand_inputs(const std::vector<std::string>& inputs) { return expand(inputs, Expander()); }
+
+ExpandedInputs expand_inputs(const std::vector<std::string>& inputs, const fs::path& results) {
+  return expand(inputs, Expander(results));
 }
 
 }  // namespace slidestream

@@ -317,6 +317,15 @@ class OwnResults(BatchCase):
                 self.assertIn(f"{own}: is there already, and the folder had no ledger that lists it", result.stderr)
             self.assertEqual(own.read_bytes(), before)
 
+    def test_named_slides_stay_wherever_they_lie(self):
+        slides = self.folder_of("images/a.svs", "maps/b.svs", "c.svs", "images/d.svs")
+        named = [slides / "images/a.svs", slides / "maps/b.svs"]
+        (slides / "slides.list").write_text("c.svs\nimages/d.svs\n")
+        for _ in range(2):
+            self.assertDone(run(*named, slides / "slides.list", "--out", slides))
+            self.assertEqual([row["path"] for row in self.rows(slides)],
+                             [str(slide) for slide in (*named, slides / "c.svs", slides / "images/d.svs")])
+
     def test_images_without_their_ledger_stay(self):
         slides = self.folder_of("a.svs")
         self.assertDone(run("convert", slides, "--out", self.out))

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <filesystem>
+#include <slidestream/pipeline.hpp>
+#include <string>
+#include <vector>
+
+namespace slidestream {
+
+/// `expand_inputs` for a run. Its folder of results holds maps and images, which look like slides: the next start would
+/// take them for its own. Folders among the inputs don't give them, and a warning says how many. A file that is named,
+/// or that a list names, is a slide wherever it lies.
+/// \param results  the folder of results, which needn't be there
+/// \throws ConfigError as `expand_inputs`
+ExpandedInputs expand_inputs(const std::vector<std::string>& inputs, const std::filesystem::path& results);
+
+}  // namespace slidestream
