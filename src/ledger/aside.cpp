@@ -9,8 +9,6 @@
 #include <system_error>
 #include <utility>
 
-#include "sink/partial_file.hpp"
-
 namespace slidestream {
 
 namespace {
@@ -50,20 +48,22 @@ void sync_folder(const fs::path& folder) {
 
 bool is_moving_aside(const fs::path& folder) { return has_entry(folder / staging_name); }
 
-MoveAside::MoveAside(fs::path folder) : folder_(std::move(folder)), staging_(folder_ / staging_name) {
-  // One that ended meanwhile has given its folder another name.
-  while (lock_ < 0 || !is_name_of(lock_, staging_)) {
-    if (lock_ >= 0) ::close(std::exchange(lock_, -1));
-    std::error_code code;
-    is_continued_ = !fs::create_directory(staging_, code);
-    check_at(staging_, code);
-    lock_ = ::open(staging_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-    if (lock_ < 0 && errno == ENOENT) continue;
-    if (lock_ < 0) fail_at(staging_, std::error_code(errno, std::generic_category()));
-    if (::flock(lock_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) continue;
-    ::close(lock_);
-    throw ConfigError(folder_.string() + ": another process moves an earlier run aside; wait for its end");
+FolderLock::FolderLock(const fs::path& folder) noexcept
+    : descriptor_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  if (descriptor_ < 0) return;
+  while (::flock(descriptor_, LOCK_EX) != 0 && errno == EINTR) {
   }
+}
+
+FolderLock::~FolderLock() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+MoveAside::MoveAside(fs::path folder) : folder_(std::move(folder)), staging_(folder_ / staging_name) {
+  std::error_code code;
+  is_continued_ = !fs::create_directory(staging_, code);
+  check_at(staging_, code);
+  if (kind_of_entry(staging_) != fs::file_type::directory) throw OutputError(staging_.string() + ": isn't a folder");
 }
 
 MoveAside::~MoveAside() {
@@ -73,7 +73,6 @@ MoveAside::~MoveAside() {
   }
   // What an earlier start moved stays for the next one.
   ::rmdir(staging_.c_str());
-  ::close(lock_);
 }
 
 bool MoveAside::has(const fs::path& name) const { return has_entry(staging_ / name); }

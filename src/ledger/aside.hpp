@@ -13,14 +13,27 @@ namespace slidestream {
 /// Makes the names in a folder durable. \throws OutputError
 void sync_folder(const std::filesystem::path& folder);
 
+/// Held while a process looks whose a folder of results is and makes it its own, or moves results aside. Others wait.
+/// It lies on the folder itself, which no move takes away. Nothing is held where the file system has no such locks.
+class FolderLock {
+ public:
+  explicit FolderLock(const std::filesystem::path& folder) noexcept;
+  ~FolderLock();
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int descriptor_;
+};
+
 /// Whether files are being moved out of the folder, or that was interrupted.
 bool is_moving_aside(const std::filesystem::path& folder);
 
 /// Moves files from a folder into its folder `earlier-N`: all of them, or none. Until all are moved they lie in a
-/// folder with another name, which a kill leaves: the next move goes on with it. One process moves at a time.
+/// folder with another name, which a kill leaves: the next move goes on with it. Who moves holds the `FolderLock`.
 class MoveAside {
  public:
-  /// \throws ConfigError where another process moves files; OutputError
+  /// \throws OutputError
   explicit MoveAside(std::filesystem::path folder);
   /// Puts back what was moved, unless `end` did its work.
   ~MoveAside();
@@ -51,7 +64,6 @@ class MoveAside {
   std::filesystem::path folder_;
   std::filesystem::path staging_;
   bool is_continued_ = false;
-  int lock_ = -1;  ///< the staging folder, open
   std::vector<Moved> moved_;
 };
 

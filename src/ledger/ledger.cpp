@@ -53,9 +53,9 @@ class Synchronous {
 };
 
 /// Before the ledger is opened or made.
-fs::path usable_file(const Config& config) {
+fs::path usable_file(const Config& config, const FolderLock& held) {
   fs::path file = fs::path(config.output.dir) / ledger_name;
-  Ledger::check_folder(config);
+  Ledger::check_folder(config, held);
   refuse_if_in_use(file, true);
   return file;
 }
@@ -66,12 +66,15 @@ OutputError moved(const fs::path& file) {
 
 }  // namespace
 
-Ledger::Ledger(const Config& config, const Options& options)
+Ledger::Ledger(const Config& config, const Options& options) : Ledger(config, options, FolderLock(config.output.dir)) {}
+
+Ledger::Ledger(const Config& config, const Options& options, const FolderLock& held)
     : hash_policy_(config.input.content_hash),
       side_inputs_(config),
       bins_(static_cast<std::size_t>(config.analysis.bins)),
       portable_names_(config.output.portable_names),
-      database_(usable_file(config), DatabaseAccess::create) {
+      is_new_(number_of(fs::path(config.output.dir) / ledger_name) == FileNumber{}),
+      database_(usable_file(config, held), DatabaseAccess::create) {
   wal_ = set_up_writer(database_, config.output.journal) == JournalMode::wal;
   {
     Transaction transaction(database_);

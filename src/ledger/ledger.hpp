@@ -60,6 +60,8 @@ struct LedgerStart {
   std::vector<std::string> damaged;   ///< what is wrong with rows that can't be read; their slides are to be done
 };
 
+class FolderLock;
+
 /// The memory of a run: `run.sqlite` in the output folder, one row a slide, one transaction for each that ends. What is
 /// in it was on the disk when the call returned. It belongs to one process at a time; each transaction makes sure of
 /// that. All members may be called from any thread.
@@ -88,8 +90,9 @@ class Ledger {
   Ledger& operator=(const Ledger&) = delete;
 
   /// \throws ConfigError where results lie in `config.output.dir` without their ledger, or a move aside was
-  /// interrupted.
+  /// interrupted. Waits for a process that starts or moves at this moment. \param held  of the folder
   static void check_folder(const Config& config);
+  static void check_folder(const Config& config, const FolderLock& held);
   /// Whether `config.output.dir` has results or a ledger, which `move_aside` would move.
   static bool has_results(const Config& config);
   /// Moves what an earlier run left in `config.output.dir` into its folder `earlier-N` and returns that; empty where
@@ -180,7 +183,13 @@ class Ledger {
 
   const std::filesystem::path& file() const noexcept { return database_.file(); }
 
+  /// Whether the file wasn't there before.
+  bool is_new() const noexcept { return is_new_; }
+
  private:
+  /// Of two processes that start at once the second sees whether the first has the ledger.
+  Ledger(const Config& config, const Options& options, const FolderLock& held);
+
   /// What tells a file from another that has its name now.
   struct FileNumber {
     std::uint64_t device = 0;
@@ -230,7 +239,8 @@ class Ledger {
   FileNumber number_;                     ///< of the ledger's file
   std::mutex names_mutex_;                ///< of `image_names_`; taken before `mutex_`
   std::vector<std::string> image_names_;  ///< as the manifest; empty until the first is asked for
-  std::mutex mutex_;                      ///< of what follows
+  bool is_new_;
+  std::mutex mutex_;  ///< of what follows
   Database database_;
   bool wal_ = false;
   std::string token_;  ///< this process's, in the ledger

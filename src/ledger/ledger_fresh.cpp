@@ -169,7 +169,9 @@ std::unique_ptr<OwnedLedger> owned_ledger(const fs::path& file, const Ledger::Op
 
 }  // namespace
 
-void Ledger::check_folder(const Config& config) {
+void Ledger::check_folder(const Config& config) { check_folder(config, FolderLock(config.output.dir)); }
+
+void Ledger::check_folder(const Config& config, const FolderLock& /*held*/) {
   const fs::path folder = config.output.dir;
   if (is_moving_aside(folder)) {
     throw ConfigError(folder.string() + ": an earlier run was being moved aside with --fresh, which was interrupted; " +
@@ -196,6 +198,8 @@ bool Ledger::has_results(const Config& config) {
 std::string Ledger::move_aside(const Config& config, const Options& options) {
   const fs::path folder = config.output.dir;
   const fs::path file = folder / ledger_name;
+  // Also from the moment that the ledger is given back: until it has moved, nobody else opens it.
+  const FolderLock lock(folder);
   if (!has_results(config)) return {};
   refuse_if_in_use(file, false);
   // Everything that may fail comes before the first file moves.

@@ -237,15 +237,15 @@ void check_maps(const Config& config, const std::vector<ManifestEntry>& manifest
   }
 }
 
-/// Brings the parts into the ledger, and writes the files of results. `result` has the configuration. \param has_ledger
-/// set once the ledger is this process's
+/// Brings the parts into the ledger, and writes the files of results. `result` has the configuration. \param is_new set
+/// once the ledger is this process's, where it wasn't there before
 void join(std::vector<Part>& parts, const std::vector<std::pair<std::string, std::string>>& settings,
-          const std::vector<ManifestEntry>& manifest, const MergeOptions& options, MergeResult& result,
-          bool& has_ledger) {
+          const std::vector<ManifestEntry>& manifest, const MergeOptions& options, MergeResult& result, bool& is_new) {
   Ledger::Options ledger_options;
   ledger_options.settings = settings;
   Ledger ledger(result.config, ledger_options);
-  has_ledger = true;
+  is_new = ledger.is_new();
+  for (const char* folder : {"", "maps"}) remove_leftovers(fs::path(result.config.output.dir) / folder);
   const auto bins = static_cast<std::size_t>(result.config.analysis.bins);
   Joiner joiner(ledger, manifest, bins, options);
   const Ledger::ListedMaps listed = ledger.listed_maps();
@@ -310,27 +310,17 @@ MergeResult merge_ledgers(const std::vector<std::string>& folders, const std::st
   }
   Ledger::check_folder(result.config);
   prepare_output(result.config);
-  remove_leftovers(result.config.output.dir);
-  remove_leftovers(std::filesystem::path(result.config.output.dir) / "maps");
-  std::error_code code;
-  const fs::path file = fs::path(out) / ledger_name;
-  const bool is_new = !fs::exists(file, code);
-  bool has_ledger = false;
-  const auto clear = [&] {
-    for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
-      if (is_new) fs::remove(file.string() + suffix, code);
-    }
-  };
+  bool is_new = false;
   try {
-    join(parts, settings, manifest, options, result, has_ledger);
+    join(parts, settings, manifest, options, result, is_new);
   } catch (const Stopped&) {
     result.stopped = true;
-  } catch (const ConfigError&) {
-    // What wasn't there before isn't left behind, unless another process made it meanwhile.
-    if (has_ledger) clear();
-    throw;
   } catch (...) {
-    clear();
+    // What wasn't there before isn't left behind.
+    std::error_code code;
+    for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
+      if (is_new) fs::remove((fs::path(out) / ledger_name).string() + suffix, code);
+    }
     throw;
   }
   return result;

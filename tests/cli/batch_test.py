@@ -234,20 +234,31 @@ class Statuses(BatchCase):
         self.assertEqual(result.returncode, 3, result.stderr)
         self.assertRegex(result.stderr, "(1 slide isn't|slides aren't) done in any of the folders")
 
+    def merge_twice_at_once(self, out, *more):
+        """One of them does it. The other is refused, or comes later and does it again."""
+        both = [subprocess.Popen([PIPELINE, "merge", self.folder / "1", "--out", out, "-q", *more],
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+                for _ in range(2)]
+        errors = [process.communicate(timeout=60)[1] for process in both]
+        self.assertIn(0, [process.returncode for process in both], errors)
+        for process, error in zip(both, errors):
+            self.assertIn(process.returncode, (0, 2), errors)
+            if process.returncode == 2:
+                self.assertIn(f"{out}: belongs to a run on ", error)
+        self.assertTrue((out / "run.sqlite").is_file())
+        self.assertTrue((out / "slides.csv").is_file())
+
     def test_two_merges_at_once(self):
         slides = self.folder_of("a.svs", "b.svs")
         self.assertDone(run(slides, "--out", self.folder / "1"))
         for i in range(25):
-            with self.subTest(i):
-                out = self.folder / f"merged-{i}"
-                both = [subprocess.Popen([PIPELINE, "merge", self.folder / "1", "--out", out, "-q"],
-                                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
-                        for _ in range(2)]
-                errors = [process.communicate(timeout=60)[1] for process in both]
-                # One of them does it. The other is refused, or comes later and does it again.
-                self.assertIn(0, [process.returncode for process in both], errors)
-                self.assertLessEqual({process.returncode for process in both}, {0, 2}, errors)
-                self.assertTrue((out / "slides.csv").is_file())
+            out = self.folder / f"merged-{i}"
+            with self.subTest(i, fresh=False):
+                self.merge_twice_at_once(out)
+            with self.subTest(i, fresh=True):
+                self.merge_twice_at_once(out, "--fresh")
+                self.assertTrue((out / "earlier-1/run.sqlite").is_file())
+                self.assertTrue((out / "earlier-1/slides.csv").is_file())
 
     def test_the_documents_say_it(self):
         self.assertRegex(run("--help").stdout, r"\n  3 +the run ended before its end")

@@ -1,9 +1,12 @@
 // --fresh: an earlier run is moved aside, all of it or nothing, also where its ledger can't be read.
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <future>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -321,13 +324,32 @@ TEST_CASE("a folder of slides that is a link moves as one, and what it leads to 
   CHECK(fs::exists(out / "earlier-1/images/slide-0.sobel.ome.tif"));
 }
 
-TEST_CASE("one process moves files aside at a time, and one that moved nothing leaves nothing") {
+TEST_CASE("who moves aside or starts waits until others have") {
+  const TemporaryFolder folder;
+  const Config config = earlier_run(folder);
+  std::function<void()> work;
+  SUBCASE("a move") {
+    work = [&] { Ledger::move_aside(config, {}); };
+  }
+  SUBCASE("a start") {
+    work = [&] { const Ledger ledger(config); };
+  }
+  SUBCASE("a look at the folder") {
+    work = [&] { Ledger::check_folder(config); };
+  }
+  auto held = std::make_unique<FolderLock>(config.output.dir);
+  std::future<void> other = std::async(std::launch::async, work);
+  CHECK(other.wait_for(std::chrono::milliseconds(300)) == std::future_status::timeout);
+  held.reset();
+  other.get();
+}
+
+TEST_CASE("a move that moved nothing leaves nothing") {
   const TemporaryFolder folder;
   {
-    MoveAside first(folder.path());
-    CHECK(contains(message_of<ConfigError>([&] { MoveAside second(folder.path()); }), "another process moves"));
+    MoveAside move(folder.path());
     CHECK(is_moving_aside(folder.path()));
-    CHECK(first.end({"nothing"}).empty());
+    CHECK(move.end({"nothing"}).empty());
   }
   CHECK_FALSE(is_moving_aside(folder.path()));
 }
