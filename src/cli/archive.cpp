@@ -64,7 +64,7 @@ Archive::Archive(const Config& config, const ExpandedInputs& inputs, const RunOp
   map_files_ = map_files(config, *ledger_, manifest_);
   check_map_places(config.output.dir, map_files_);
   place_maps();
-  give_up_deadly_slides();
+  if (!options.retry_failed) give_up_deadly_slides();
   failed_ = start_.failed;
   done_ = start_.done;
   bytes_left_ = start_.bytes_left;
@@ -110,7 +110,8 @@ std::vector<std::string> Archive::suspects() const {
   return paths;
 }
 
-/// A slide that a process died at when it was tried alone is not tried again: no slide may stop an archive.
+/// A slide that a process died at when it was tried alone is not tried again, unless the user asks for failed ones: no
+/// slide may stop an archive.
 void Archive::give_up_deadly_slides() {
   for (std::size_t i = 0; i < start_.todo.size();) {
     const std::size_t place = start_.todo[i];
@@ -138,9 +139,11 @@ void Archive::tell_deadly_slides() const {
   }
   for (const std::size_t place : start_.todo) {
     if (!is_suspect(place)) continue;
+    const std::int64_t deaths = deaths_of(place);
+    const std::string count = deaths == deaths_of_suspect ? "two" : std::to_string(deaths);
     spdlog::warn("{}: {}: it is tried alone, behind all others", manifest_[place].path,
-                 deaths_of(place) >= deaths_of_suspect ? "two processes died while they worked on it"
-                                                       : "an earlier run ended as a file of it couldn't be written");
+                 deaths >= deaths_of_suspect ? count + " processes died while they worked on it"
+                                             : "an earlier run ended as a file of it couldn't be written");
   }
 }
 

@@ -428,6 +428,9 @@ class Deaths(ArchiveCase):
         # Alone, behind those that nobody suspects.
         error = self.die_at(arguments, deadly, alone=True)
         self.assertIn(f"{deadly}: two processes died while they worked on it: it is tried alone, behind all others", error)
+        # Who asks for failed slides gets it tried, also by the start that finds the third death.
+        error = self.die_at([*arguments, "--retry-failed"], deadly, alone=True)
+        self.assertIn(f"{deadly}: 3 processes died while they worked on it: it is tried alone, behind all others", error)
         result = run(*arguments)
         self.assertEqual(result.returncode, 1, result.stderr)
         self.assertIn(f"{deadly}: source: the process died twice while it worked on this slide, and again on it alone; "
