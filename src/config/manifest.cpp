@@ -1,17 +1,25 @@
 #include "config/manifest.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <slidestream/error.hpp>
+#include <system_error>
 
 #include "config/csv.hpp"
 #include "config/positive_number.hpp"
 #include "config/quoted_text.hpp"
+#include "config/read_file.hpp"
 #include "config/suggest.hpp"
 
 namespace slidestream {
 
 namespace {
+
+/// Above the list of any archive.
+constexpr std::size_t largest_list = std::size_t{1} << 30;
 
 constexpr std::array<std::string_view, 5> slide_columns = {"path", "wsi", "slide", "filename", "file"};
 
@@ -120,7 +128,45 @@ char header_separator(std::string_view text) {
   return ',';
 }
 
+/// Refuses a list at its first NUL byte.
+class TextCheck {
+ public:
+  explicit TextCheck(const std::string& origin) : origin_(origin) {}
+
+  void operator()(std::string_view piece) {
+    const std::string_view before = piece.substr(0, piece.find('\0'));
+    line_ += static_cast<std::size_t>(std::ranges::count(before, '\n'));
+    if (before.size() == piece.size()) return;
+    throw ConfigError(origin_ + ":" + std::to_string(line_) + ": a NUL byte; expected a text file");
+  }
+
+ private:
+  std::string origin_;
+  std::size_t line_ = 1;
+};
+
+std::string read_standard_input() {
+  const std::string origin = "standard input";
+  TextCheck check(origin);
+  std::string text;
+  char buffer[65536];
+  while (true) {
+    const ::ssize_t count = ::read(STDIN_FILENO, buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw ConfigError(origin + ": " + std::generic_category().message(errno));
+    if (count == 0) return text;
+    const std::string_view piece(buffer, static_cast<std::size_t>(count));
+    check(piece);
+    text += piece;
+  }
+}
+
 }  // namespace
+
+std::string read_list(const std::string& input) {
+  if (input == "-") return read_standard_input();
+  return read_file(input, largest_list, FileOrigin::given, TextCheck(input));
+}
 
 std::vector<ManifestLine> list_entries(std::string_view text) {
   text = without_bom(text);

@@ -18,6 +18,10 @@ struct ManifestLine {
   double mpp = 0.0;      ///< micrometres per pixel of level 0; 0: the line doesn't say
 };
 
+/// The text of a list that the user names; "-" is standard input. \throws ConfigError that names it and the cause; at
+/// the first NUL byte, which no text has, also the line
+std::string read_list(const std::string& input);
+
 /// Of a text with a path a line: blank lines and comments (`#`) are left out.
 std::vector<ManifestLine> list_entries(std::string_view text);
 

@@ -27,7 +27,8 @@ struct Descriptor {
 
 }  // namespace
 
-std::string read_file(const std::filesystem::path& file, std::size_t largest, FileOrigin origin) {
+std::string read_file(const std::filesystem::path& file, std::size_t largest, FileOrigin origin,
+                      const std::function<void(std::string_view)>& look) {
   const std::string name = file.string();
   const bool pipe_is_good =
       origin == FileOrigin::given_or_pipe && (name.starts_with("/dev/") || name.starts_with("/proc/"));
@@ -55,7 +56,9 @@ std::string read_file(const std::filesystem::path& file, std::size_t largest, Fi
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) fail(file, std::strerror(errno));
     if (count == 0) return text;
-    text.append(buffer.data(), static_cast<std::size_t>(count));
+    const std::string_view piece(buffer.data(), static_cast<std::size_t>(count));
+    if (look) look(piece);
+    text += piece;
     if (text.size() > largest) too_large();
   }
 }

@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <string_view>
 
 namespace slidestream {
 
@@ -14,7 +16,9 @@ enum class FileOrigin {
 };
 
 /// The whole file as text. A file that is no regular one isn't waited for, and one of more than `largest` bytes isn't
-/// read. \throws ConfigError that names the file and the cause.
-std::string read_file(const std::filesystem::path& file, std::size_t largest, FileOrigin origin);
+/// read. \throws ConfigError that names the file and the cause. \param look  called with each piece before the next is
+/// read; what it throws ends the reading. May be empty
+std::string read_file(const std::filesystem::path& file, std::size_t largest, FileOrigin origin,
+                      const std::function<void(std::string_view)>& look = {});
 
 }  // namespace slidestream

@@ -1,5 +1,4 @@
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
@@ -13,7 +12,6 @@
 #include <unordered_map>
 
 #include "config/manifest.hpp"
-#include "config/read_file.hpp"
 #include "config/suggest.hpp"
 #include "config/toml_text.hpp"
 #include "inputs/folder.hpp"
@@ -25,22 +23,6 @@ namespace slidestream {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Above the list of any archive.
-constexpr std::size_t largest_list = std::size_t{1} << 30;
-
-/// \throws ConfigError with the system's reason
-std::string read_standard_input() {
-  std::string text;
-  char buffer[65536];
-  while (true) {
-    const ::ssize_t count = ::read(STDIN_FILENO, buffer, sizeof buffer);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw ConfigError("standard input: " + std::generic_category().message(errno));
-    if (count == 0) return text;
-    text.append(buffer, static_cast<std::size_t>(count));
-  }
-}
 
 /// What an address begins with, such as "https://"; empty: it is a path. What follows may hold a password.
 std::string_view scheme_of(std::string_view path) {
@@ -98,15 +80,15 @@ class Expander {
 
   void add_input(const std::string& input) {
     if (input == "-") {
-      add_entries(list_entries(read_standard_input()), "standard input", {});
+      add_entries(list_entries(read_list(input)), "standard input", {});
     } else if (is_folder(input) || !(has_suffix(input, ".list") || has_suffix(input, ".csv"))) {
       add_path(input);
     } else {
-      const std::string text = read_file(input, largest_list, FileOrigin::given);
+      const std::string text = read_list(input);
       const fs::path base = fs::path(input).parent_path();
       const auto is_slide = [&base](const std::string& cell) {
         // Neither a path nor something to ask the system about.
-        if (cell.empty() || cell.size() > longest_path || cell.find('\0') != std::string::npos) return !cell.empty();
+        if (cell.empty() || cell.size() > longest_path) return !cell.empty();
         const std::string path = (base / cell).string();
         return has_slide_suffix(path) || exists(path);
       };
@@ -183,8 +165,6 @@ class Expander {
     for (const ManifestLine& entry : entries) {
       const std::string place = origin + ":" + std::to_string(entry.line);
       if (entry.path.empty()) throw ConfigError(place + ": the path is empty");
-      // The system ends a path at a NUL: it would be another file's.
-      if (entry.path.find('\0') != std::string::npos) throw ConfigError(place + ": a NUL byte; expected a text file");
       if (entry.path.size() > longest_path) {
         throw ConfigError(place + ": " + std::to_string(entry.path.size()) + " bytes; no path is as long");
       }

@@ -1,8 +1,6 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <iostream>
-#include <iterator>
 #include <set>
 #include <slidestream/error.hpp>
 #include <string>
@@ -10,7 +8,6 @@
 #include <vector>
 
 #include "config/manifest.hpp"
-#include "config/read_file.hpp"
 #include "config/suggest.hpp"
 #include "ledger/schema.hpp"
 #include "volume/volume_run.hpp"
@@ -20,7 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t largest_list = std::size_t{1} << 30;
 constexpr int most_depth = 64;
 
 bool ends_in(const std::string& path, std::string_view suffix) {
@@ -35,9 +31,9 @@ class Expander {
  public:
   void add_input(const std::string& input) {
     if (input == "-") {
-      add_entries(list_entries(std::string(std::istreambuf_iterator<char>(std::cin), {})), "standard input", {});
+      add_entries(list_entries(read_list(input)), "standard input", {});
     } else if (ends_in(input, ".list") || ends_in(input, ".csv")) {
-      const std::string text = read_file(input, largest_list, FileOrigin::given);
+      const std::string text = read_list(input);
       const fs::path base = fs::path(input).parent_path();
       add_entries(ends_in(input, ".list") ? list_entries(text) : csv_entries(text, input, is_volume, inputs_.warnings),
                   input, base);
@@ -54,7 +50,6 @@ class Expander {
     for (const ManifestLine& entry : entries) {
       const std::string place = origin + ":" + std::to_string(entry.line);
       if (entry.path.empty()) throw ConfigError(place + ": the path is empty");
-      if (entry.path.find('\0') != std::string::npos) throw ConfigError(place + ": a NUL byte; expected a text file");
       add_path((base / entry.path).string());
     }
   }

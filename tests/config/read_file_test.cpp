@@ -1,12 +1,15 @@
 #include "config/read_file.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <slidestream/error.hpp>
 
+#include "config/manifest.hpp"
 #include "support/temporary_folder.hpp"
 
 using namespace slidestream;
@@ -30,4 +33,20 @@ TEST_CASE("files are read whole within a bound, and nothing else is waited for")
   }
   CHECK_THROWS_AS(read_file("/dev/zero", 5, FileOrigin::given), ConfigError);
   CHECK_THROWS_WITH_AS(read_file("/dev/zero", 5, FileOrigin::given_or_pipe), doctest::Contains("larger"), ConfigError);
+}
+
+TEST_CASE("a list is read no further than its first NUL byte") {
+  const test::TemporaryFolder folder;
+  const std::string file = folder / "large.list";
+  std::ofstream(file) << "a.svs\n";
+  std::filesystem::resize_file(file, std::uintmax_t{1} << 30);
+  // In KiB.
+  const auto most_memory = [] {
+    struct ::rusage usage {};
+    ::getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss;
+  };
+  const long before = most_memory();
+  CHECK_THROWS_WITH_AS(read_list(file), (file + ":2: a NUL byte; expected a text file").c_str(), ConfigError);
+  CHECK(most_memory() - before < (256 << 10));
 }
