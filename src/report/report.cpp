@@ -161,6 +161,7 @@ class Builder {
 
  private:
   void open_folders() {
+    std::vector<std::string> faults;
     for (const std::string& folder : options_.folders) {
       const fs::path path = folder;
       std::error_code code;
@@ -174,8 +175,16 @@ class Builder {
         runs_.back().spectrum = runs_.back().reader->config().operators.runs("spectrum");
         check_alike(runs_.back());
       }
-      if (sweep) sweeps_.push_back(sweep_json(path));
+      if (!sweep) continue;
+      try {
+        sweeps_.push_back(sweep_json(path));
+      } catch (const ConfigError& error) {
+        faults.emplace_back(error.what());
+      }
     }
+    // A page of nothing helps nobody.
+    if (!faults.empty() && runs_.empty() && sweeps_.empty()) throw ConfigError(faults.front());
+    for (const std::string& fault : faults) result_.warnings.push_back(fault + "; the sweep is left out");
     result_.sweeps = sweeps_.size();
   }
 

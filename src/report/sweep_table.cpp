@@ -70,19 +70,62 @@ std::vector<std::string> keys_of(const std::vector<CsvRecord>& records) {
   return keys.empty() ? all : keys;
 }
 
+[[noreturn]] void fail_at(std::string_view origin, std::size_t line, const std::string& what) {
+  throw ConfigError(std::string(origin) + ":" + std::to_string(line) + ": " + what);
+}
+
+/// Sweeps write texts without control characters.
+void check_text(std::string_view text, std::string_view origin) {
+  const auto is_control = [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return (byte < 0x20 && c != '\t' && c != '\r' && c != '\n') || byte == 0x7f;
+  };
+  const auto found = std::ranges::find_if(text, is_control);
+  if (found == text.end()) return;
+  fail_at(origin, 1 + static_cast<std::size_t>(std::count(text.begin(), found, '\n')),
+          "a control character; this program's sweeps have none");
+}
+
+/// A last row may be cut off while the sweep writes it, or where it was killed.
+void drop_cut_row(std::vector<CsvRecord>& records, std::string_view text) {
+  constexpr std::size_t longest_row = 65536;
+  const std::size_t row = text.size() - (text.rfind('\n') + 1);
+  const bool is_cut = records.size() > 1 && row > 0 && row < longest_row;
+  if (is_cut && records.back().fields.size() < records.front().fields.size()) records.pop_back();
+}
+
+/// \throws ConfigError naming the line where a row has other columns than the header, or no time
+void check_rows(const std::vector<CsvRecord>& records, std::string_view origin) {
+  const std::vector<std::string>& header = records.front().fields;
+  for (auto record = records.begin() + 1; record != records.end(); ++record) {
+    if (record->fields.size() != header.size()) {
+      fail_at(origin, record->line,
+              "has " + std::to_string(record->fields.size()) + " fields, not " + std::to_string(header.size()));
+    }
+    const Row row(header, record->fields);
+    const std::string& text = row["seconds"];
+    if (text.empty() && row["status"] != "done") continue;
+    const double seconds = number(text).value_or(0.0);
+    if (!(seconds > 0 && seconds < 1e9)) fail_at(origin, record->line, "has no time");
+  }
+}
+
 }  // namespace
 
 double SweepPoint::median() const { return summarise(seconds).median; }
 
 SweepTable read_sweep(std::string_view text, std::string_view origin) {
-  const std::vector<CsvRecord> records = parse_csv(text, origin);
+  check_text(text, origin);
+  std::vector<CsvRecord> records = parse_csv(text, origin);
   SweepTable table;
   if (records.empty()) throw ConfigError(std::string(origin) + ": is empty; expected a sweep's runs");
+  drop_cut_row(records, text);
   const std::vector<std::string>& header = records.front().fields;
   table.keys = keys_of(records);
   if (table.keys.empty() || std::ranges::find(header, "seconds") == header.end()) {
     throw ConfigError(std::string(origin) + ": isn't a sweep's: expected columns named after settings, and seconds");
   }
+  check_rows(records, origin);
   std::map<std::vector<std::string>, std::size_t> places;
   for (std::size_t i = 1; i < records.size(); ++i) {
     const Row row(header, records[i].fields);

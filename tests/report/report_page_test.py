@@ -156,7 +156,14 @@ class Command(ReportCase):
         self.assertOneLine(self.report(self.out, other, status=2), 2, "analysis.bins")
         self.assertOneLine(self.report(self.out, "--trace", self.out / "corpus.json", status=2), 2, "isn't a trace")
         (self.out / "sweep.csv").write_text("nothing\n")
-        self.assertOneLine(self.report(status=2), 2, "isn't a sweep's")
+        # The run is shown, without the sweep.
+        self.assertOneLine(self.report(), 0, "isn't a sweep's", "; the sweep is left out")
+        self.assertEqual(data_of(self.html)["sweeps"], [])
+        self.html.unlink()
+        (empty / "sweep.csv").write_text("pipeline.threads,seconds\n1,2\n\x1b[2J,3\n")
+        self.assertOneLine(self.report(empty, status=2), 2, f"{empty}/sweep.csv:3: a control character")
+        self.assertFalse(self.html.exists())
+        self.assertEqual(self.report(self.out, empty).stderr.count("; the sweep is left out\n"), 2)
 
     def made(self, operators, *options):
         """A run of operators over one slide; its folder."""

@@ -110,6 +110,33 @@ TEST_CASE("of a sweep that doesn't say what it varied, the keys that vary count"
   CHECK_THROWS_AS(read_sweep("", "sweep.csv"), ConfigError);
 }
 
+TEST_CASE("a damaged sweep is refused by its line, and a last row that is cut off is passed over") {
+  const std::string whole = "status,a.x,a.y,seconds\r\ndone,1,2,3\r\nrefused,1,4,\r\n";
+  const auto fault = [&whole](const std::string& more) -> std::string {
+    try {
+      read_sweep(whole + more, "sweep.csv");
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return {};
+  };
+  CHECK(fault("").empty());
+  const std::string control = "sweep.csv:4: a control character; this program's sweeps have none";
+  CHECK(fault(std::string("done,1,\0,5\r\n", 12)) == control);
+  CHECK(fault("done,1,\x1b[2J,5\r\n") == control);
+  CHECK(fault("done,1,\x7f,5\r\n") == control);
+  for (const char* seconds : {"", "nan", "inf", "-1", "0", "1e9", "3 s"}) {
+    CAPTURE(seconds);
+    CHECK(fault(std::string("done,1,6,") + seconds + "\r\n") == "sweep.csv:4: has no time");
+  }
+  CHECK(fault("refused,1,6,nan\r\n") == "sweep.csv:4: has no time");
+  CHECK(fault("done,1,6\r\n") == "sweep.csv:4: has 3 fields, not 4");
+  CHECK(fault("done,1,6,7,8\r\n") == "sweep.csv:4: has 5 fields, not 4");
+  CHECK(fault(std::string(1 << 20, 'x')) == "sweep.csv:4: has 1 fields, not 4");
+  CHECK(fault("done,1").empty());
+  CHECK(read_sweep(whole + "done,1", "sweep.csv").points.size() == 2);
+}
+
 TEST_CASE("a timeline has the stages of a trace, what was busy and what overlapped") {
   Trace trace;
   trace.names = {"read", "decode", "fused", "upload"};
