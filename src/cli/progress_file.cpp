@@ -142,7 +142,7 @@ void ProgressFile::loop() {
 void ProgressFile::write(const Progress& progress, const Share& share) {
   if (!ours_()) return;
   try {
-    AtomicFile file(file_);
+    AtomicFile file(file_, LinkTarget::anything);
     file.write(progress_json(progress, share, process_).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
     file.replace();
   } catch (const std::exception& error) {

@@ -174,7 +174,7 @@ void write_labels(const Config& config) {
   const fs::path folder = config.output.dir;
   if (!writes_labels(config)) return;
   LedgerView view(folder / ledger_name, static_cast<std::size_t>(config.analysis.bins));
-  AtomicFile file(folder / labels_name);
+  AtomicFile file(folder / labels_name, LinkTarget::anything);
   file.write(std::string(labels_header) + "\r\n");
   const auto cell = [&](const std::string& text) {
     return csv_field(config.output.csv == CsvCells::plain ? text : spreadsheet_text(text));

@@ -15,12 +15,14 @@
 
 namespace slidestream {
 
-AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
+AtomicFile::AtomicFile(std::filesystem::path path, LinkTarget target) : path_(std::move(path)) {
   // Renaming would put a file in the place of a device or a pipe.
   std::error_code ignored;
-  const std::filesystem::file_status there = std::filesystem::status(path_, ignored);
+  const std::filesystem::file_status there = target == LinkTarget::anything
+                                                 ? std::filesystem::symlink_status(path_, ignored)
+                                                 : std::filesystem::status(path_, ignored);
   if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there) &&
-      !std::filesystem::is_directory(there)) {
+      !std::filesystem::is_directory(there) && !std::filesystem::is_symlink(there)) {
     throw OutputError(path_.string() + ": isn't a regular file");
   }
   do {

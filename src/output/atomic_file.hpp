@@ -7,12 +7,18 @@
 
 namespace slidestream {
 
+/// What a link in a file's place may lead to. The file replaces the link, never its target.
+enum class LinkTarget {
+  file,      ///< a regular file, a folder or nothing: /dev/stdout stays
+  anything,  ///< also a pipe, socket or device: for names that are this program's alone
+};
+
 /// A file that appears whole or not at all: written to a temporary name in the same folder, synced, then renamed over
 /// the old one. Every member throws OutputError, which names the path and the system's reason; the temporary is removed
 /// unless `commit` succeeded.
 class AtomicFile {
  public:
-  explicit AtomicFile(std::filesystem::path path);
+  explicit AtomicFile(std::filesystem::path path, LinkTarget target = LinkTarget::file);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;

@@ -111,12 +111,14 @@ void prepare_output(const Config& config) {
   names.insert(names.end(), {slides_name, failures_name, artifacts_name, corpus_name, histograms_name});
   for (const std::string& name : names) {
     std::error_code code;
-    const fs::file_status there = fs::status(folder / name, code);
+    // A table takes the place of a link, whatever that leads to.
+    const fs::file_status there = fs::symlink_status(folder / name, code);
+    if (fs::is_symlink(there)) continue;
     if (fs::is_directory(there)) fail(folder / name, std::make_error_code(std::errc::is_a_directory));
     if (!code && !fs::is_regular_file(there)) throw OutputError((folder / name).string() + ": isn't a regular file");
   }
   // Only making a file shows whether one can be made. It goes away again.
-  const AtomicFile probe(folder / slides_name);
+  const AtomicFile probe(folder / slides_name, LinkTarget::anything);
 }
 
 namespace {
@@ -259,7 +261,7 @@ void write_views(const Config& config, const RunResult& run, SlideSource& slides
   const auto write = [&](const std::string& name, const auto& fill) {
     check();
     try {
-      AtomicFile file(folder / name);
+      AtomicFile file(folder / name, LinkTarget::anything);
       fill(file);
       check();
       file.commit();

@@ -207,6 +207,20 @@ class Links(BatchCase):
         self.assertFalse(image.is_symlink())
         self.assertEqual(moved.stat().st_size, 1000)
 
+    def test_tables_beside_a_ledger(self):
+        pipe, table = self.folder / "pipe", self.out / "slides.csv"
+        os.mkfifo(pipe)
+        for number, target in enumerate((None, "/dev/zero", pipe, self.folder), 1):
+            with self.subTest(target=str(target)):
+                if target:
+                    table.unlink()
+                    table.symlink_to(target)
+                slides = self.folder_of(*(f"{name}.svs" for name in range(number)))
+                self.assertDone(run(slides, "--out", self.out))
+                self.assertFalse(table.is_symlink())
+                self.assertEqual(len(self.rows()), number)
+        self.assertTrue(pipe.is_fifo())
+
     def test_a_folder_that_is_a_link(self):
         slides = self.folder_of("a.svs")
         self.out.symlink_to("large disk")

@@ -103,6 +103,34 @@ TEST_CASE("what stands in the way of a result is found before a run") {
   }
 }
 
+TEST_CASE("tables take the place of links, whatever these lead to") {
+  const test::TemporaryFolder folder;
+  const Config config = config_in(folder / "out");
+  const fs::path out = config.output.dir;
+  const fs::path pipe = folder / "pipe";
+  fs::create_directories(out);
+  fs::create_directory(folder / "elsewhere");
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  for (const fs::path& target : {fs::path("/dev/zero"), pipe, folder / "elsewhere", folder / "nothing"}) {
+    CAPTURE(target.string());
+    const auto names = {"corpus.json", "histograms.npy", "failures.csv", "slides.csv"};
+    for (const char* name : names) {
+      fs::remove(out / name);
+      fs::create_symlink(target, out / name);
+    }
+    CHECK(output_error([&] { prepare_output(config); }).empty());
+    CHECK(output_error([&] { write_results(config, test::sample_run(4)); }).empty());
+    for (const char* name : names) CHECK_MESSAGE(fs::is_regular_file(fs::symlink_status(out / name)), name);
+  }
+  CHECK(fs::is_fifo(pipe));
+  CHECK(fs::is_empty(folder / "elsewhere"));
+  CHECK_FALSE(fs::exists(folder / "nothing"));
+  // A name that the user gives may be /dev/stdout, which is such a link.
+  fs::create_symlink("/dev/zero", folder / "named");
+  CHECK(output_error([&] { const AtomicFile file(folder / "named"); }) ==
+        (folder / "named").string() + ": isn't a regular file");
+}
+
 TEST_CASE("folders for files of slides that can't be written are found before a run") {
   const test::TemporaryFolder folder;
   Config config = config_in(folder / "out");
