@@ -16,9 +16,10 @@ constexpr std::int64_t least_compared_pixels = 1024;
 constexpr double least_cell_side = 4.0;  ///< pixels of the smaller level
 constexpr std::int64_t most_parts = 8;   ///< tiles of a level that has the size of one
 
+constexpr double most_quick_pixels = 5 << 20;  ///< to read; opening takes some hundredths of a second
+constexpr double most_slow_pixels = 5 << 18;   ///< of JPEG 2000
+
 // Of single places.
-constexpr double most_place_pixels = 5 << 20;       ///< to read; opening takes some hundredths of a second
-constexpr double most_slow_place_pixels = 5 << 18;  ///< of JPEG 2000
 constexpr double least_place_factor = 1.5;
 constexpr double most_displaced = 2.0;  ///< pixels of the smaller level
 
@@ -45,16 +46,19 @@ ComparisonPlan::ComparisonPlan(const Level& large, const Level& small)
   const std::int64_t pixels = small.width * small.height;
   is_tiny = pixels < least_compared_pixels || std::max(factor_x, factor_y) > largest_factor;
   has_huge_tiles = tile_pixels(small) > most_tile_pixels || tile_pixels(large) > most_tile_pixels;
-  const bool is_sampled = pixels > most_compared_pixels || (is_power_of_two(factor_x) && is_power_of_two(factor_y));
+  const bool is_slow = large.codec == Codec::jpeg2000 || small.codec == Codec::jpeg2000;
+  const double most_pixels = is_slow ? most_slow_pixels : most_quick_pixels;
+  // Small type is found anywhere in a level of a label's size.
+  const bool is_quick = static_cast<double>(pixels) <= most_pixels;
+  const bool is_sampled =
+      pixels > most_compared_pixels || (!is_quick && is_power_of_two(factor_x) && is_power_of_two(factor_y));
   const std::int64_t sampled = std::clamp<std::int64_t>(most_held_pixels / tile_pixels(small), 1, most_parts);
   parts = is_sampled ? sampled : pixels;
   margin = factor_x == std::round(factor_x) && factor_y == std::round(factor_y) ? 1 : 2;
   const double misfit = std::max(misfit_of(large.width, small.width), misfit_of(large.height, small.height));
-  const bool is_slow = large.codec == Codec::jpeg2000 || small.codec == Codec::jpeg2000;
   const double corner_pixels = most_corner_cells * cell_width * cell_height + static_cast<double>(tile_pixels(small));
   has_places = pixels <= most_compared_pixels && misfit <= most_displaced &&
-               std::min(factor_x, factor_y) >= least_place_factor &&
-               4.0 * corner_pixels <= (is_slow ? most_slow_place_pixels : most_place_pixels);
+               std::min(factor_x, factor_y) >= least_place_factor && 4.0 * corner_pixels <= most_pixels;
 }
 
 std::int64_t tile_pixels(const Level& level) noexcept { return level.tile_width * level.tile_height; }

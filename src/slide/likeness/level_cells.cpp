@@ -8,7 +8,7 @@
 namespace slidestream {
 namespace {
 
-constexpr std::size_t most_tried_cells = 24;  ///< where tiles of the larger level are missing or bad
+constexpr std::size_t most_tried_cells = 48;  ///< where tiles of the larger level are missing or bad
 
 /// The tile that begins at a pixel.
 LevelPart read_part(const ComparedLevels& levels, std::int64_t left, std::int64_t top) {

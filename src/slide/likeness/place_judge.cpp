@@ -18,6 +18,12 @@ constexpr double most_mean_difference = 24.0;   ///< of 255, beside the larger l
 constexpr double least_place_correlation = 0.6;
 constexpr std::int64_t most_reach = 8;  ///< pixels of the smaller level that a place may be displaced by
 
+// Of strokes.
+constexpr std::int64_t block_side = 8;     ///< pixels of the smaller level
+constexpr int least_stroke_range = 64;     ///< of 255: more than codecs add
+constexpr int most_range_gain = 2;         ///< times the larger level's range, beside that: sharpening and other gammas
+constexpr std::int64_t least_strokes = 4;  ///< blocks: about two letters of small type
+
 double deviation(std::uint64_t sum, std::uint64_t squares, double count) {
   const double mean = static_cast<double>(sum) / count;
   return std::sqrt(std::max(0.0, static_cast<double>(squares) / count - mean * mean));
@@ -61,6 +67,24 @@ bool differs_in_mean(const LevelCell& cell, const CellSight& sight) {
   return std::abs(of_small - mean) > deviation(sum, squares, count) + most_mean_difference;
 }
 
+/// Pixels around a block along an axis that must have one colour, too: levels may be displaced, and codecs blur edges.
+std::int64_t surround_along(std::int64_t size, std::int64_t margin) {
+  return std::max(margin, std::min(most_reach, size / 8));
+}
+
+/// How much the pixels of a block of the cell differ.
+int range_of(const LevelCell& cell, std::int64_t left, std::int64_t top) {
+  int least = 255;
+  int most = 0;
+  for (std::int64_t y = top; y < top + block_side; ++y) {
+    for (std::int64_t x = left; x < left + block_side; ++x) {
+      least = std::min(least, cell.pixel(x, y));
+      most = std::max(most, cell.pixel(x, y));
+    }
+  }
+  return most - least;
+}
+
 /// Whether a cell shows what lies so many of its pixels beside it in the larger level.
 bool correlates(const LevelCell& cell, const std::vector<CoveredPixels>& covered, std::int64_t by_x,
                 std::int64_t by_y) {
@@ -84,8 +108,11 @@ bool shows_single_pixels(const ComparedLevels& levels, const LevelCell& cell, co
 
 bool PlaceJudge::is_unlike(const LevelCell& cell, const CellSight& sight) {
   judged_.emplace_back(cell.level_left(), cell.level_top());
-  if (!can_be_judged(cell) || is_unwritten(sight)) return false;
+  if (!is_large_enough(cell) || is_unwritten(sight)) return false;
   const std::vector<CoveredPixels> covered = covered_by(cell, sight);
+  strokes_ += count_strokes(cell, covered);
+  if (strokes_ >= least_strokes) return true;
+  if (!can_be_judged(cell)) return false;
   if (!exceeds(cell, covered) && !differs_in_mean(cell, sight)) return false;
   return !shows_displaced(cell, covered) && !shows_single_pixels(levels_, cell, sight);
 }
@@ -109,8 +136,12 @@ bool PlaceJudge::has_unlike_corner(const std::vector<LevelPart>& parts) {
   return false;
 }
 
+bool PlaceJudge::is_large_enough(const LevelCell& cell) {
+  return std::min(cell.width, cell.height) >= least_place_side;
+}
+
 bool PlaceJudge::can_be_judged(const LevelCell& cell) {
-  if (std::min(cell.width, cell.height) < least_place_side) return false;
+  if (!is_large_enough(cell)) return false;
   std::uint64_t sum = 0;
   std::uint64_t squares = 0;
   for (std::int64_t y = 0; y < cell.height; ++y) {
@@ -166,6 +197,32 @@ std::vector<CoveredPixels> PlaceJudge::covered_by(const LevelCell& cell, const C
     }
   }
   return covered;
+}
+
+std::int64_t PlaceJudge::count_strokes(const LevelCell& cell, const std::vector<CoveredPixels>& covered) const {
+  const std::int64_t around_x = surround_along(cell.width, levels_.plan.margin);
+  const std::int64_t around_y = surround_along(cell.height, levels_.plan.margin);
+  const auto covered_range = [&](std::int64_t left, std::int64_t top) {
+    int least = 255;
+    int most = 0;
+    for (std::int64_t y = top - around_y; y < top + block_side + around_y; ++y) {
+      for (std::int64_t x = left - around_x; x < left + block_side + around_x; ++x) {
+        const CoveredPixels& each = covered[static_cast<std::size_t>(y * cell.width + x)];
+        least = std::min<int>(least, each.least);
+        most = std::max<int>(most, each.most);
+      }
+    }
+    return most - least;
+  };
+  std::int64_t strokes = 0;
+  for (std::int64_t top = around_y; top + block_side + around_y <= cell.height; top += block_side) {
+    for (std::int64_t left = around_x; left + block_side + around_x <= cell.width; left += block_side) {
+      const int range = range_of(cell, left, top);
+      if (range < least_stroke_range) continue;
+      if (range >= least_stroke_range + most_range_gain * covered_range(left, top)) ++strokes;
+    }
+  }
+  return strokes;
 }
 
 bool PlaceJudge::exceeds(const LevelCell& cell, const std::vector<CoveredPixels>& covered) const {

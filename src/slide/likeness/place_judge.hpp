@@ -26,7 +26,8 @@ class PlaceJudge {
   /// Whether a cell can't have been made of what the larger level has there. It can, wherever its pixels lie between
   /// the least and the most that they and their neighbours cover, however it was reduced, displaced or blurred.
   /// Sharpening, codecs and other colours exceed that, but go with what the larger level has there, or some pixels
-  /// beside.
+  /// beside. Nor can it if it and the cells before it have strokes, as small type has on blank paper: pixels differ
+  /// much where the larger level has one colour, also around them.
   bool is_unlike(const LevelCell& cell, const CellSight& sight);
 
   /// Whether a corner of the level is unlike in one of its two cells with the most contrast. \param parts  tiles of the
@@ -34,6 +35,8 @@ class PlaceJudge {
   bool has_unlike_corner(const std::vector<LevelPart>& parts);
 
  private:
+  static bool is_large_enough(const LevelCell& cell);
+
   /// Large enough, and with contrast as labels have, which noise and dust on glass don't.
   static bool can_be_judged(const LevelCell& cell);
 
@@ -41,6 +44,9 @@ class PlaceJudge {
   bool is_unwritten(const CellSight& sight) const;
 
   std::vector<CoveredPixels> covered_by(const LevelCell& cell, const CellSight& sight) const;
+
+  /// Blocks of a cell whose pixels differ much more than those that they and the pixels around them cover.
+  std::int64_t count_strokes(const LevelCell& cell, const std::vector<CoveredPixels>& covered) const;
 
   /// Whether many pixels lie outside what they and their neighbours cover.
   bool exceeds(const LevelCell& cell, const std::vector<CoveredPixels>& covered) const;
@@ -50,6 +56,7 @@ class PlaceJudge {
 
   const ComparedLevels& levels_;
   std::vector<std::pair<std::int64_t, std::int64_t>> judged_;  ///< corners of cells
+  std::int64_t strokes_ = 0;                                   ///< of all cells that were judged
 };
 
 }  // namespace slidestream
