@@ -37,24 +37,32 @@ std::vector<std::string> formats() {
   return names;
 }
 
-/// Says so where a quality is asked for, and nothing is compressed that has one.
-void warn_of_unused_quality(const RunOptions& options) {
-  constexpr std::string_view key = "image.quality";
-  const bool asked = std::ranges::any_of(options.keys, [&](const auto& each) { return each.first == key; }) ||
-                     std::ranges::any_of(options.settings, [&](const std::string& setting) {
-                       return setting.substr(0, setting.find_first_of(" =")) == key;
-                     });
-  if (!asked) return;
+bool is_asked_for(const RunOptions& options, std::string_view key) {
+  return std::ranges::any_of(options.keys, [&](const auto& each) { return each.first == key; }) ||
+         std::ranges::any_of(options.settings, [&](const std::string& setting) {
+           return setting.substr(0, setting.find_first_of(" =")) == key;
+         });
+}
+
+/// Says so where a setting of JPEG is asked for, and nothing is compressed so.
+void warn_of_unused_jpeg(const RunOptions& options) {
+  std::vector<std::string_view> asked;
+  for (const std::string_view key : {"image.quality", "image.subsampling"}) {
+    if (is_asked_for(options, key)) asked.push_back(key);
+  }
+  if (asked.empty()) return;
   const ImageConfig image = effective_config(options).image;
   const bool by_format = image.compression == ImageCompression::automatic;
-  const bool has_quality =
-      by_format ? traits_of(image.format).compression(image, rgb_format) == TileCompression::jpeg
-                : image.compression == ImageCompression::jpeg || image.compression == ImageCompression::copy;
-  if (has_quality) return;
+  const bool is_jpeg = by_format
+                           ? traits_of(image.format).compression(image, rgb_format) == TileCompression::jpeg
+                           : image.compression == ImageCompression::jpeg || image.compression == ImageCompression::copy;
+  if (is_jpeg) return;
   const std::string compression =
       find_key("image", "compression")->choices[static_cast<std::size_t>(image.compression)];
-  spdlog::warn("image.quality is JPEG's, and decides nothing here: {} is without loss",
-               by_format ? name_of(image.format) : "image.compression = \"" + compression + "\"");
+  for (const std::string_view key : asked) {
+    spdlog::warn("{} is JPEG's, and decides nothing here: {} is without loss", key,
+                 by_format ? name_of(image.format) : "image.compression = \"" + compression + "\"");
+  }
 }
 
 /// What makes a run a conversion. A configuration may be one for analyses as well; who sets it here means something
@@ -79,7 +87,7 @@ int convert(RunOptions options, std::string format) {
   }
   options.keys.insert(options.keys.end(),
                       {{"operators.run", "identity"}, {"output.maps", "none"}, {"image.format", format}});
-  warn_of_unused_quality(options);
+  warn_of_unused_jpeg(options);
   if (to_file) {
     options.file = options.inputs.back();
     options.inputs.pop_back();

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <chrono>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <slidestream/error.hpp>
 #include <system_error>
@@ -102,6 +103,13 @@ std::optional<ToldProgress> read_progress(const fs::path& file) {
     // It isn't there, or isn't what a run writes: nothing is known then.
     return std::nullopt;
   }
+}
+
+bool is_of_another(const fs::path& file) {
+  constexpr std::int64_t a_minute = 60;
+  const auto told = read_progress(file);
+  if (!told || told->process == this_process()) return false;
+  return is_alive(told->process).value_or(unix_now() - told->updated < a_minute);
 }
 
 ProgressFile::ProgressFile(fs::path file, std::function<bool()> ours) : file_(std::move(file)), ours_(std::move(ours)) {

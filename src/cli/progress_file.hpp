@@ -39,6 +39,9 @@ struct ToldProgress {
 /// Nothing where there is none, or something else.
 std::optional<ToldProgress> read_progress(const std::filesystem::path& file);
 
+/// Whether another process says there how far it is, and lives. One on another machine counts as living for a minute.
+bool is_of_another(const std::filesystem::path& file);
+
 /// Keeps such a file up to date while a run works, from a thread of its own, at most once a second; a run that takes
 /// less than that has none. It goes with the run, and stays where a process dies. What can't be written is told once.
 class ProgressFile {

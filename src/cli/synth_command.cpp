@@ -149,7 +149,7 @@ void add_synth_command(CLI::App& app, Action& action) {
       app.add_subcommand("synth", "Write a tissue-like slide of any size, for trying the program and for benchmarks");
   synth
       ->add_option("--out", arguments->file,
-                   "File to write, such as demo.svs, or folder for DICOM; replaced if synth made it")
+                   "File to write, such as demo.svs, or folder for DICOM; replaced if this program made it")
       ->required()
       ->check(not_empty)
       ->type_name("FILE");

@@ -9,6 +9,7 @@ namespace slidestream::cli {
 
 Tracing::Tracing(const Config& config, std::string file) : file_(std::move(file)) {
   if (file_.empty()) return;
+  final_.emplace(file_);
   TraceRecording::Options options;
   options.devices = config.pipeline.backend != Backend::cpu;
   recording_.emplace(options);
@@ -29,6 +30,7 @@ void Tracing::finish(RunResult& result) {
 
 void Tracing::write(const std::vector<std::string>& slides) const {
   if (file_.empty()) return;
+  final_->check();
   write_trace(file_, trace_, slides);
   spdlog::info("{}: {} ranges and {} GPU records; ui.perfetto.dev shows them", file_, trace_.ranges.size(),
                trace_.device_records.size());

@@ -8,6 +8,8 @@
 #include <slidestream/results.hpp>
 #include <slidestream/trace.hpp>
 
+#include "sink/final_name.hpp"
+
 namespace slidestream::cli {
 
 /// Records the run when that is asked for.
@@ -24,6 +26,7 @@ class Tracing {
 
  private:
   std::string file_;
+  std::optional<FinalName> final_;
   std::optional<TraceRecording> recording_;
   Trace trace_;
 };

@@ -146,10 +146,25 @@ class Walk {
   /// Whether a folder has what a run made: images, or maps as TIFF, would be slides again. Of a folder that was named,
   /// slides may lie beside the results.
   bool holds_results(const fs::path& folder) const {
-    const std::string name = folder.filename().string();
     const bool is_below_first = above_.size() == first_depth_;
-    const bool is_of_run = name == "images" || name == "maps" || name == "earlier-failed";
-    return (is_results_ && is_below_first && is_of_run) || holds_ledger(folder);
+    if ((is_results_ && is_below_first && is_named_as_of_run(folder)) || holds_ledger(folder)) return true;
+    std::error_code code;
+    return fs::is_symlink(folder, code) && leads_into_results(folder);
+  }
+
+  static bool is_named_as_of_run(const fs::path& folder) {
+    const std::string name = folder.filename().string();
+    return name == "images" || name == "maps" || name == "earlier-failed";
+  }
+
+  /// Whether what a link leads to lies among a run's results, which the walk to it would have passed over.
+  static bool leads_into_results(const fs::path& link) {
+    std::error_code code;
+    fs::path at = fs::canonical(link, code);
+    for (; !code && at.has_relative_path(); at = at.parent_path()) {
+      if (is_named_as_of_run(at) && holds_ledger(at.parent_path())) return true;
+    }
+    return false;
   }
 
   void pass_over(const std::string& folder) {

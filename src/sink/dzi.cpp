@@ -1,3 +1,4 @@
+#include <array>
 #include <cstddef>
 #include <slidestream/error.hpp>
 #include <span>
@@ -7,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "sink/final_name.hpp"
 #include "sink/image_formats.hpp"
 #include "sink/ordered_sink.hpp"
 #include "sink/partial_file.hpp"
@@ -61,6 +63,7 @@ class DziSink final : public OrderedSink {
         options_(options),
         format_(description.format),
         partial_(partial_name(file)),
+        final_{FinalName(file), FinalName(page_of(file))},
         folder_(checked_folder(file), folder_of(partial_)),
         profile_(profile_segment(description.icc)) {
     const std::string xml = dzi_xml(layout());
@@ -94,6 +97,7 @@ class DziSink final : public OrderedSink {
   }
 
   std::vector<PublishedFile> finish() override {
+    for (const FinalName& name : final_) name.check();
     folder_.publish();
     give_name(partial_, file());
     give_name(page_of(partial_), page_of(file()));
@@ -115,6 +119,7 @@ class DziSink final : public OrderedSink {
   ImageOptions options_;
   PixelFormat format_;
   std::filesystem::path partial_;   ///< name of the description until it is published
+  std::array<FinalName, 2> final_;  ///< the description's and the page's
   PartialFolder folder_;            ///< whoever drains, and `publish`
   std::vector<std::byte> profile_;  ///< the segment of each tile that has it; empty: none
   std::uint64_t xml_bytes_ = 0;

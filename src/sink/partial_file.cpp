@@ -115,7 +115,7 @@ void check_final_name(const std::filesystem::path& file) {
 }
 
 PartialFile::PartialFile(std::filesystem::path target, std::span<const std::byte> first)
-    : target_(std::move(target)), name_(partial_name(target_)) {
+    : target_(std::move(target)), final_(target_), name_(partial_name(target_)) {
   check_final_name(target_);
   std::filesystem::path begun;
   do {
@@ -189,6 +189,7 @@ void PartialFile::publish() {
   const int code = ::close(std::exchange(descriptor_, -1)) != 0 ? errno : 0;
   try {
     check(code);
+    final_.check();
     give_name(name_, target_);
   } catch (const OutputError&) {
     // It is made anew, and needs the room.

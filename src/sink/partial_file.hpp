@@ -8,6 +8,7 @@
 #include <span>
 
 #include "sink/file_digest.hpp"
+#include "sink/final_name.hpp"
 
 /// \file
 /// A file that can be looked at while it is written, under another name than the one that it gets when it is whole.
@@ -52,7 +53,7 @@ class PartialFile {
   /// `file_digest` of the file as it was written, most of it without reading it again.
   std::uint64_t digest() const;
 
-  /// Makes what was written durable, then gives the file its final name, in place of what had it.
+  /// Makes what was written durable, then gives the file its final name, in place of what had it from the beginning.
   void publish();
 
   /// Removes it, where it wasn't published.
@@ -62,6 +63,7 @@ class PartialFile {
   void check(int code) const;
 
   std::filesystem::path target_;
+  FinalName final_;
   std::filesystem::path name_;
   int descriptor_ = -1;
   WrittenDigest digest_;

@@ -117,7 +117,7 @@ void check_folder_names(const std::filesystem::path& target, const std::filesyst
 }
 
 PartialFolder::PartialFolder(std::filesystem::path target, std::filesystem::path name)
-    : target_(std::move(target)), name_(std::move(name)) {
+    : target_(std::move(target)), final_(target_), name_(std::move(name)) {
   std::error_code code;
   check_folder_names(target_, name_);
   // What an earlier writer left: nothing that is being written.
@@ -154,6 +154,8 @@ PartialFolder::~PartialFolder() {
 void PartialFolder::make_folder(const std::filesystem::path& folder) {
   const std::lock_guard lock(mutex_);
   if (folder == made_ || folder == name_) return;
+  // Moved away, it isn't begun again where it was.
+  if (!is_name_of(lock_, name_)) throw OutputError(name_.string() + ": somebody moved or replaced it");
   std::error_code code;
   std::filesystem::create_directories(folder, code);
   check(code, folder);
@@ -275,6 +277,7 @@ void PartialFolder::publish() {
   if (!is_name_of(lock_, name_)) throw OutputError(name_.string() + ": somebody else wrote under this name");
   sync_files();
   for (const std::filesystem::path& file : beside_) check(sync_path(file), file);
+  final_.check();
   if (::rename(name_.c_str(), target_.c_str()) != 0) {
     int code = errno;
     const bool there = code == ENOTEMPTY || code == EEXIST;

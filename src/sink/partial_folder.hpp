@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sink/file_digest.hpp"
+#include "sink/final_name.hpp"
 
 /// \file
 /// A folder that can be looked at while it is filled, under another name than the one that it gets when it is whole.
@@ -58,7 +59,8 @@ class PartialFolder {
   /// Makes a file beside the folder, which appears whole as well. It isn't counted in `bytes`. The first one goes last.
   void write_beside(const std::filesystem::path& file, std::string_view text);
 
-  /// Makes what was written durable, then gives the folder its final name; one that had it before is removed.
+  /// Makes what was written durable, then gives the folder its final name; one that had it from the beginning is
+  /// removed.
   void publish();
 
   /// Removes it, where it hasn't its final name, and what was made beside it and wasn't renamed.
@@ -98,6 +100,7 @@ class PartialFolder {
   void make_folder(const std::filesystem::path& folder);
 
   std::filesystem::path target_;
+  FinalName final_;
   std::filesystem::path name_;
   int lock_ = -1;  ///< the folder, open
   std::mutex mutex_;

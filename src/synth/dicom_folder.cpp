@@ -110,7 +110,7 @@ struct DicomFolder::Image {
 };
 
 DicomFolder::DicomFolder(std::filesystem::path folder, const SynthOptions& options)
-    : folder_(std::move(folder)), options_(options) {
+    : folder_(std::move(folder)), final_(folder_), options_(options) {
   std::string name = folder_.string() + ".XXXXXX";
   if (::mkdtemp(name.data()) == nullptr) {
     throw OutputError(folder_.string() + ": " + std::generic_category().message(errno));
@@ -332,6 +332,7 @@ void DicomFolder::publish() {
   const auto check = [&] {
     if (error) throw OutputError(folder_.string() + ": " + error.message());
   };
+  final_.check();
   // What a link leads to isn't replaced, and a folder can't take its place.
   if (std::filesystem::is_symlink(std::filesystem::symlink_status(folder_, error))) {
     std::filesystem::remove(folder_, error);

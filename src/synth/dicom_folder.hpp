@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sink/dicom_uid.hpp"
+#include "sink/final_name.hpp"
 #include "synth/slide_file.hpp"
 #include "synth/synth.hpp"
 #include "synth/temporary_file.hpp"
@@ -50,6 +51,7 @@ class DicomFolder final : public SlideFile {
   std::string uid(const std::string& role) const;
 
   std::filesystem::path folder_;
+  FinalName final_;
   SynthOptions options_;
   std::filesystem::path made_;  ///< the folder until it is published
   DicomHash identity_;

@@ -14,7 +14,7 @@
 
 namespace slidestream::synth {
 
-TemporaryFile::TemporaryFile(std::filesystem::path target) : target_(std::move(target)) {
+TemporaryFile::TemporaryFile(std::filesystem::path target) : target_(std::move(target)), final_(target_) {
   // Renaming over a device or a pipe would replace it.
   std::error_code ignored;
   const auto status = std::filesystem::status(target_, ignored);
@@ -60,6 +60,7 @@ void TemporaryFile::publish() {
     }
     named_ = true;
   }
+  final_.check();
   const int descriptor = std::exchange(descriptor_, -1);
   // Some file systems report a full disk only here.
   if (::close(descriptor) != 0 || ::rename(name_.c_str(), target_.c_str()) != 0) {

@@ -5,6 +5,8 @@
 #include <span>
 #include <string>
 
+#include "sink/final_name.hpp"
+
 /// \file
 /// A file that isn't there until it is whole.
 
@@ -36,6 +38,7 @@ class TemporaryFile {
 
  private:
   std::filesystem::path target_;
+  FinalName final_;
   std::filesystem::path name_;
   bool named_ = false;  ///< `name_` is in the folder
   int descriptor_ = -1;

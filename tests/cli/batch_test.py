@@ -298,6 +298,20 @@ class OwnResults(BatchCase):
             self.assertEqual([row["path"] for row in self.rows(slides)], [str(slides / "a.svs")])
         self.assertIn(f"{slides}/images: has results", result.stderr)
 
+    def test_links_into_results_are_none(self):
+        slides = self.folder_of("a.svs")
+        self.assertDone(run("convert", slides, "--out", slides / "converted"))
+        (slides / "latest").symlink_to("converted/images")
+        other = self.folder / "other"
+        other.mkdir()
+        (other / "b.svs").symlink_to(slides / "a.svs")
+        (other / "images").symlink_to(slides / "converted/images")
+        for folder, link, slide in (slides, "latest", "a.svs"), (other, "images", "b.svs"):
+            result = self.assertDone(run(folder, "--out", self.folder / link))
+            self.assertEqual([row["path"] for row in self.rows(self.folder / link)], [str(folder / slide)])
+            self.assertIn(f"{folder / link}: has results of an earlier run; 1 file in it named like slides passed over",
+                          result.stderr)
+
     def test_files_of_failed_slides_are_none(self):
         slides = self.folder_of("a.svs", "b.svs")
         self.assertDone(run("convert", slides, "--out", slides))

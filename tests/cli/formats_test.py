@@ -162,14 +162,16 @@ class Formats(Case):
                 else:
                     self.assertOneLine(result, 1, f"a name of {length} bytes, and at most {most} are possible")
 
-    def test_a_quality_that_decides_nothing_is_told(self):
+    def test_settings_of_jpeg_that_decide_nothing_are_told(self):
         for options, told in (("--compression=zstd", "image.compression = \"zstd\" is without loss"),
                               ("--compression=none", "image.compression = \"none\" is without loss"),
                               ("--to=ome-zarr", "ome-zarr is without loss"), ("--compression=copy", ""), ("--to=dzi", "")):
-            for quality in (["-Q", "70"], ["--set", "image.quality=70"], []):
+            for settings in (["-Q", "70"], ["--set", "image.quality=70"], ["--subsampling", "4:4:4"], ["-Q", "70", "--subsampling=4:2:0"], []):
                 shutil.rmtree(self.out, ignore_errors=True)
-                result = self.assertDone(run("convert", self.slide(), "--out", self.out, "--quiet", options, *quality))
-                self.assertEqual(result.stderr.count("decides nothing here"), 1 if told and quality else 0)
+                result = self.assertDone(run("convert", self.slide(), "--out", self.out, "--quiet", options, *settings))
+                for key, named in ("image.quality", "70" in " ".join(settings)), ("image.subsampling", ":" in " ".join(settings)):
+                    self.assertEqual(result.stderr.count(f"{key} is JPEG's, and decides nothing here"),
+                                     1 if told and named else 0, result.stderr)
                 self.assertIn(told if quality else "", result.stderr)
 
     def test_info_says_what_other_images_are(self):

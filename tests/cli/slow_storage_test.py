@@ -161,6 +161,11 @@ class Slow(FaultCase):
         process.send_signal(signal.SIGSTOP)
         self.assertRegex(self.status(image), rf"state     running \(.*process {process.pid}\)(.*)\n"
                          r"written   .* since the start\nwriting   .*wide.partial.ome.tif: \d+ of 343 tiles")
+        # Who is refused leaves what the first one says.
+        second = run("convert", slide, image)
+        self.assertEqual(second.returncode, 2, second.stderr)
+        self.assertIn("wide.partial.ome.tif: somebody is writing it", second.stderr)
+        self.assertRegex(self.status(image), rf"state     running \(.*process {process.pid}\)")
         process.kill()
         process.communicate()
         self.assertRegex(self.status(image), r"state     dead: (.*\n)+partial   ")

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <memory>
 #include <slidestream/error.hpp>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -80,6 +81,23 @@ TEST_CASE("a file that is begun has its partial name only with its first bytes, 
   std::filesystem::create_directory(partial_name(target));
   CHECK_THROWS_AS(PartialFile(target, std::span(&head, 1)), Error);
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
+}
+
+TEST_CASE("what gets a file's final name while it is written stays, and what had it before is replaced") {
+  const test::TemporaryFolder folder;
+  const std::filesystem::path target = folder / "a.ome.tif";
+  const auto ours = std::as_bytes(std::span("ours", 4));
+  {
+    PartialFile file(target, ours);
+    std::ofstream(target) << "theirs";
+    CHECK_THROWS_WITH_AS(file.publish(),
+                         doctest::Contains("a.ome.tif: somebody else put it there while it was being made"),
+                         OutputError);
+  }
+  CHECK(text_of(target) == "theirs");
+  PartialFile file(target, ours);
+  file.publish();
+  CHECK(text_of(target) == "ours");
 }
 
 TEST_CASE("of several that begin one file at once exactly one writes it") {

@@ -107,6 +107,30 @@ TEST_CASE("nothing of others is lost deeper in such a folder, either") {
   CHECK(fs::exists(directory / "disk/notes.txt"));
 }
 
+TEST_CASE("what gets a folder's final name while it is filled stays") {
+  const test::TemporaryFolder directory;
+  const fs::path target = directory / "a.ome.zarr";
+  PartialFolder folder(target, directory / "a.partial.ome.zarr");
+  folder.write("zarr.json", std::string_view("ours"));
+  directory.write("a.ome.zarr/0/notes.txt", std::string("theirs"));
+  CHECK_THROWS_WITH_AS(folder.publish(),
+                       doctest::Contains("a.ome.zarr: somebody else put it there while it was being made"),
+                       OutputError);
+  CHECK(fs::exists(target / "0/notes.txt"));
+  CHECK(!fs::exists(target / "zarr.json"));
+}
+
+TEST_CASE("a folder that is moved away while it is filled isn't begun again") {
+  const test::TemporaryFolder directory;
+  const fs::path name = directory / "a.partial.ome.zarr";
+  PartialFolder folder(directory / "a.ome.zarr", name);
+  folder.write("0/c/1", std::string_view("ours"));
+  fs::rename(name, directory / "elsewhere");
+  CHECK_THROWS_WITH_AS(folder.write("1/c/1", std::string_view("ours")), doctest::Contains("a.partial.ome.zarr"),
+                       OutputError);
+  CHECK(!fs::exists(name));
+}
+
 TEST_CASE("a folder's digest is that of its files as they are found, whatever was written over or replaced") {
   const test::TemporaryFolder directory;
   const fs::path target = directory.path() / "a.ome.zarr";
