@@ -49,6 +49,9 @@ class ProgressFile {
   /// Removes an earlier file or link; anything else stays. \param ours  whether it may be written and removed; asked
   /// before each time.
   ProgressFile(std::filesystem::path file, std::function<bool()> ours);
+  /// Ours where it isn't another's (`is_of_another`).
+  explicit ProgressFile(const std::filesystem::path& file)
+      : ProgressFile(file, [file] { return !is_of_another(file); }) {}
   ~ProgressFile() { end(); }
   ProgressFile(const ProgressFile&) = delete;
   ProgressFile& operator=(const ProgressFile&) = delete;

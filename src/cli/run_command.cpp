@@ -344,8 +344,7 @@ int run_to_file(const Config& config, const std::string& slide, const RunOptions
   const std::uintmax_t bytes = std::filesystem::file_size(slide, code);
   tell_of_pixel_size(config.input);
   ProgressDisplay display(options.quiet, options.log_json, Estimate(code ? 0 : bytes, 1));
-  const std::filesystem::path progress = progress_file_beside(options.file);
-  ProgressFile progress_file(progress, [&progress] { return !is_of_another(progress); });
+  ProgressFile progress_file(progress_file_beside(options.file));
   control.image_name = [&](const std::string&) { return output_name(options.file); };
   control.image_file = [&](const std::string&, const std::string& name) { return place_beside(options.file, name); };
   std::string failure;

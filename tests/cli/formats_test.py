@@ -166,13 +166,15 @@ class Formats(Case):
         for options, told in (("--compression=zstd", "image.compression = \"zstd\" is without loss"),
                               ("--compression=none", "image.compression = \"none\" is without loss"),
                               ("--to=ome-zarr", "ome-zarr is without loss"), ("--compression=copy", ""), ("--to=dzi", "")):
-            for settings in (["-Q", "70"], ["--set", "image.quality=70"], ["--subsampling", "4:4:4"], ["-Q", "70", "--subsampling=4:2:0"], []):
+            for settings in (["-Q", "70"], ["--set", "image.quality=70"], ["--subsampling", "4:4:4"],
+                             ["-Q", "70", "--subsampling=4:2:0"], []):
                 shutil.rmtree(self.out, ignore_errors=True)
                 result = self.assertDone(run("convert", self.slide(), "--out", self.out, "--quiet", options, *settings))
-                for key, named in ("image.quality", "70" in " ".join(settings)), ("image.subsampling", ":" in " ".join(settings)):
+                text = " ".join(settings)
+                for key, named in ("image.quality", "70" in text), ("image.subsampling", ":" in text):
                     self.assertEqual(result.stderr.count(f"{key} is JPEG's, and decides nothing here"),
                                      1 if told and named else 0, result.stderr)
-                self.assertIn(told if quality else "", result.stderr)
+                self.assertIn(told if settings else "", result.stderr)
 
     def test_info_says_what_other_images_are(self):
         slide = self.slide()

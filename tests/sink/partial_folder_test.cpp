@@ -112,6 +112,7 @@ TEST_CASE("what gets a folder's final name while it is filled stays") {
   const fs::path target = directory / "a.ome.zarr";
   PartialFolder folder(target, directory / "a.partial.ome.zarr");
   folder.write("zarr.json", std::string_view("ours"));
+  fs::create_directories(target / "0");
   directory.write("a.ome.zarr/0/notes.txt", std::string("theirs"));
   CHECK_THROWS_WITH_AS(folder.publish(),
                        doctest::Contains("a.ome.zarr: somebody else put it there while it was being made"),
