@@ -456,6 +456,7 @@ TEST_CASE_FIXTURE(Fixture, "lists of keys are read wherever they stand, with dec
        {"Motic V1.0.0 \n1600x1200 [0,0 1600x1200] [256x256] JPEG/RGB Q = 75|AppMag = 40|MPP = 0.257290",
         "Aperio Image Library v12\r\n100x60 (64x64)|AppMag = 40|MPP = 0,257290|Date = 1,2",
         "AppMag = 40 MPP = 0.257290", "Scanner;AppMag=40;MPP=0.257290;", "MPP = 0.257290\r\nAppMag = 40\r\n",
+        "mpp=0.25729;appmag=40", "Mpp = 0.25729\r\nAPPMAG = 40", "xmpp=9;mpp_x=8;mpp=0.25729 appMag=40",
         "XMPP = 9|COMPPMPP = 8|MPP = 0.257290|AppMag = 40"}) {
     CAPTURE(text);
     const SlideInfo info = described(text);
@@ -469,7 +470,8 @@ TEST_CASE_FIXTURE(Fixture, "lists of keys are read wherever they stand, with dec
   CHECK(twice.mpp.value() == 0.25);
   CHECK(twice.warnings == Lines{"MPP stands twice in the description, and differs: the first counts"});
   CHECK(described("Aperio\n|MPP = 0.25|MPP = 0.25").warnings.empty());
-  CHECK_FALSE(described("MPP 0.25").mpp.has_value());
+  CHECK(described("Aperio\n|MPP = 0.25|mpp = 0.5").warnings == twice.warnings);
+  CHECK_FALSE(described("MPP 0.25;umpp=0.25").mpp.has_value());
 }
 
 TEST_CASE("one reader for all numbers") {

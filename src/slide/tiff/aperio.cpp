@@ -47,10 +47,20 @@ std::optional<ImageSize> take_size(std::string_view& text) {
   return size;
 }
 
+char small_letter(char c) { return 'A' <= c && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
+
 std::string in_small_letters(std::string_view text) {
   std::string small(text);
-  for (char& c : small) c = 'A' <= c && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+  for (char& c : small) c = small_letter(c);
   return small;
+}
+
+/// Where a key stands from `at` on, in any letter case.
+std::size_t place_of_key(std::string_view text, std::string_view key, std::size_t at) {
+  const auto is_same = [](char a, char b) { return small_letter(a) == small_letter(b); };
+  const auto first = text.begin() + static_cast<std::ptrdiff_t>(at);
+  const auto found = std::search(first, text.end(), key.begin(), key.end(), is_same);
+  return found == text.end() ? std::string_view::npos : static_cast<std::size_t>(found - text.begin());
 }
 
 /// A word in small letters where it is the name of an image that is no level.
@@ -73,11 +83,11 @@ void for_words(std::string_view text, const See& see) {
 
 bool is_end_of_value(char c) { return c == '|' || c == ';' || c == '\r' || c == '\n'; }
 
-/// The value behind `key =`, wherever it stands as a word: up to a bar, a semicolon, the end of the line or the next
-/// key. Only from `at` on, which becomes the place behind it.
+/// The value behind `key =`, wherever it stands as a word in any letter case: up to a bar, a semicolon, the end of the
+/// line or the next key. Only from `at` on, which becomes the place behind it.
 std::optional<std::string_view> next_value(std::string_view text, std::string_view key, std::size_t& at) {
   const auto is_before_key = [](char c) { return is_end_of_value(c) || white.find(c) != std::string_view::npos; };
-  while ((at = text.find(key, at)) != std::string_view::npos) {
+  while ((at = place_of_key(text, key, at)) != std::string_view::npos) {
     const std::size_t begin = at;
     at += key.size();
     if (begin > 0 && !is_before_key(text[begin - 1])) continue;
