@@ -309,6 +309,29 @@ TEST_CASE("DICOM: a PresentationLUTShape that contradicts PhotometricInterpretat
   check(Codec::jpeg, "YBR_FULL_422", "INVERSE", true);
 }
 
+TEST_CASE("DICOM: values of pixels that aren't those stored are a line") {
+  const TemporaryFolder folder;
+  DicomFile file = make_dicom(picture_for(Codec::jpeg_grey), {.codec = Codec::jpeg_grey});
+  const auto expected = pixels_of(folder.write("slide.dcm", file.encode()));
+  const auto warnings_of = [&](const std::string& slope, const std::string& intercept) {
+    file.set.text(0x00281052, "DS", intercept).text(0x00281053, "DS", slope);
+    const fs::path path = folder.write("slide.dcm", file.encode());
+    CHECK(pixels_of(path) == expected);
+    return Slide::open(path)->info().warnings;
+  };
+  const auto line = [](const std::string& slope, const std::string& intercept) {
+    return Lines{"its RescaleSlope (0028,1053) is " + slope + ", and RescaleIntercept (0028,1052) " + intercept +
+                 "; expected 1 and 0: pixels are read as they are stored"};
+  };
+  CHECK(warnings_of("1", "0") == Lines{});
+  CHECK(warnings_of("1.0", "-0.0") == Lines{});
+  CHECK(warnings_of("2", "0") == line("2", "0"));
+  CHECK(warnings_of("1.00", "-1024") == line("1", "-1024"));
+  // One that can't be read says nothing.
+  CHECK(warnings_of("", "much") == Lines{});
+  CHECK(warnings_of(std::string(66, '2'), "0") == Lines{});
+}
+
 TEST_CASE("DICOM: more bytes of pixels than the frames take are a line") {
   const TemporaryFolder folder;
   DicomFile file = make_dicom(picture_for(Codec::none), {.codec = Codec::none});

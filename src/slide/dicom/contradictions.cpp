@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -35,6 +36,16 @@ std::string compare_lut_shape(const Instance& instance) {
   return std::string("its PresentationLUTShape (2050,0020) is ") + contradiction +
          ", and PhotometricInterpretation is " + shown_code(instance.photometric) +
          ": PhotometricInterpretation counts";
+}
+
+std::string compare_rescale(const Instance& instance) {
+  const double slope = instance.rescale_slope.value_or(1.0);
+  const double intercept = instance.rescale_intercept.value_or(0.0);
+  if (slope == 1.0 && intercept == 0.0) return {};
+  std::ostringstream text;
+  text << "its RescaleSlope (0028,1053) is " << slope << ", and RescaleIntercept (0028,1052) " << intercept
+       << "; expected 1 and 0: pixels are read as they are stored";
+  return text.str();
 }
 
 std::string compare_length(const Instance& instance) {

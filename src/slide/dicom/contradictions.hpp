@@ -14,6 +14,10 @@ namespace slidestream::dicom {
 /// C.7-9).
 std::string compare_lut_shape(const Instance& instance);
 
+/// RescaleSlope and RescaleIntercept against 1 and 0, which whole-slide images must have (PS3.3, C.8.12.4). Pixels are
+/// read as they are stored.
+std::string compare_rescale(const Instance& instance);
+
 /// The length of pixels without compression against the frames, which count; frames that fit into it. Some size may be
 /// wrong, so that rows lie elsewhere.
 std::string compare_length(const Instance& instance);

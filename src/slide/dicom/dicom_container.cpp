@@ -108,6 +108,7 @@ class ImageReader {
                               " tiles are TILED_FULL");
     }
     add_line(dicom::compare_lut_shape(first));
+    add_line(dicom::compare_rescale(first));
     // Labels and the like may lie in any way.
     if (first.flavour() == "VOLUME") add_line(dicom::compare_orientation(first));
     add_line(dicom::compare_colour(level_, first.photometric, coding_, slide_.files, budget_));

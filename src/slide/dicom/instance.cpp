@@ -128,6 +128,12 @@ class InstanceReader {
       case 0x00280103:
         to.is_signed = number(element, "PixelRepresentation");
         return 0;
+      case 0x00281052:
+        to.rescale_intercept = decimal_of(element, "RescaleIntercept");
+        return 0;
+      case 0x00281053:
+        to.rescale_slope = decimal_of(element, "RescaleSlope");
+        return 0;
       case 0x00480001:
         to.volume_mm_x = length_of(element);
         return 0;
@@ -180,6 +186,13 @@ class InstanceReader {
     if (!is_float || element.length != 4) return std::nullopt;
     const auto length = std::bit_cast<float>(reader_.number(element.value_at, 4));
     return std::isfinite(length) && length > 0.0F ? std::optional<double>(length) : std::nullopt;
+  }
+
+  /// Pixels are read whatever it says: one that can't be read is none.
+  std::optional<double> decimal_of(const Element& element, const char* keyword) {
+    constexpr std::uint64_t most_bytes = 64;
+    if (element.length > most_bytes) return std::nullopt;
+    return decimal_number(reader_.text(element, keyword));
   }
 
   /// Pixels are read whatever it says: one that can't be read is none.

@@ -51,7 +51,9 @@ struct Instance {
   std::int64_t planar = 0;
   std::int64_t is_signed = 0;
   std::string photometric;
-  std::string lut_shape;  ///< PresentationLUTShape; empty: it doesn't say
+  std::string lut_shape;                ///< PresentationLUTShape; empty: it doesn't say
+  std::optional<double> rescale_slope;  ///< of all pixels; nothing where none is said
+  std::optional<double> rescale_intercept;
   std::int64_t focal_planes = 1;
   std::int64_t optical_paths = 1;
   std::string optical_path;    ///< identifier of the frames' path; empty: they don't say it
