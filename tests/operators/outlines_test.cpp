@@ -420,6 +420,23 @@ TEST_CASE("Members come in any order, and others are passed over") {
         before + "arrays inside coordinates go too deep");
 }
 
+TEST_CASE("A member that stands twice is refused") {
+  const std::string square = R"({"type":"Polygon","coordinates":[[[2,1],[5,1],[5,3],[2,3],[2,1]]]})";
+  const auto refused = [](const std::string& member) {
+    return "a.geojson: not usable as tissue outlines: \"" + member + "\" stands twice in an object";
+  };
+  CHECK(error_of(R"({"type":"Feature","geometry":)" + square + R"(,"geometry":)" + square + "}") ==
+        refused("geometry"));
+  CHECK(error_of(R"({"type":"Feature","geometry":null,"properties":{},"geometry":)" + square + "}") ==
+        refused("geometry"));
+  CHECK(error_of(R"({"type":"Polygon","coordinates":[],"coordinates":[]})") == refused("coordinates"));
+  CHECK(error_of(R"({"features":[],"type":"FeatureCollection","features":[]})") == refused("features"));
+  CHECK(error_of(R"({"type":"Point","type":"Polygon"})") == refused("type"));
+  // Others, and what lies in them, say nothing.
+  CHECK(drawn(R"({"type":"Feature","id":1,"id":2,"properties":{"type":1,"type":2},"geometry":)" + square + "}") ==
+        drawn(square));
+}
+
 TEST_CASE("Few crossings and many are drawn alike") {
   std::mt19937 random(5);
   const auto number = [&random] { return std::to_string(static_cast<double>(random() % 4000) / 16.0); };

@@ -122,6 +122,11 @@ bool GeoJsonReader::key(string_t& value) {
               : value == "properties"  ? Member::properties
               : value == "plane"       ? Member::plane
                                        : Member::other;
+  if (node.next == Member::other) return true;
+  // Readers of JSON take the last one. What the first one held may be drawn already.
+  const unsigned member = 1U << static_cast<unsigned>(node.next);
+  if ((node.seen & member) != 0) fail_reading("\"" + value + "\" stands twice in an object");
+  node.seen |= member;
   return true;
 }
 

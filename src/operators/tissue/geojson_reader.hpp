@@ -71,6 +71,7 @@ class GeoJsonReader final : public nlohmann::json_sax<nlohmann::json> {
   /// An object that is a geometry, a feature or a collection.
   struct Node {
     Member next = Member::other;
+    unsigned seen = 0;          ///< bit m is set where member m but `other` was there
     bool is_in_list = false;    ///< between the brackets of features or geometries
     bool is_bare_list = false;  ///< no object at all: the brackets are the file's outermost
     bool has_type = false;
