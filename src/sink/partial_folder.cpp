@@ -147,8 +147,11 @@ void PartialFolder::lock() {
 }
 
 PartialFolder::~PartialFolder() {
-  if (lock_ >= 0) ::close(lock_);
   while (!unfinished_.empty()) give_up(std::string(unfinished_.begin()->first));
+  if (lock_ < 0) return;
+  // One with files in it isn't removed so.
+  if (is_name_of(lock_, name_)) ::rmdir(name_.c_str());
+  ::close(lock_);
 }
 
 void PartialFolder::make_folder(const std::filesystem::path& folder) {

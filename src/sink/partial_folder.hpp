@@ -28,9 +28,9 @@ void check_folder_names(const std::filesystem::path& target, const std::filesyst
 
 /// A new folder, in place of what an earlier writer left under its name, which is refused where it holds something
 /// else, as is what has the final name. Who fills it has it locked (flock): another writer is refused. Files appear in
-/// it whole, by rename. It stays there unless it is published. Every member but the destructor and `discard` throws
-/// OutputError with the name that fails and the system's reason; the constructor Error where the names are taken, and
-/// InUseError.
+/// it whole, by rename. It stays there unless it is published, or is empty at the end. Every member but the destructor
+/// and `discard` throws OutputError with the name that fails and the system's reason; the constructor Error where the
+/// names are taken, and InUseError.
 class PartialFolder {
  public:
   /// \param target  its final name: a folder, or nothing yet. \param name  the one until then, in the same folder.

@@ -146,6 +146,16 @@ TEST_CASE("instances have no name before all are whole, and what is left is repl
   CHECK(!std::filesystem::exists(file / "level-3.dcm"));
 }
 
+TEST_CASE("nothing is left of an image that isn't finished, also with tiles in it") {
+  const test::TemporaryFolder folder;
+  {
+    const auto sink = make_dicom_sink(folder.path() / "a.dicom", description_of({300, 300}), options_of(128));
+    fill(*sink, 128);
+    CHECK(sink->written() > 0);
+  }
+  CHECK(std::filesystem::is_empty(folder.path()));
+}
+
 TEST_CASE("UIDs of a root have one length, and tell content and role") {
   DicomHash one;
   one.add(std::as_bytes(std::span("one", 3)));

@@ -132,6 +132,33 @@ TEST_CASE("a folder that is moved away while it is filled isn't begun again") {
   CHECK(!fs::exists(name));
 }
 
+TEST_CASE("a folder that isn't published stays with what is whole in it, and goes without") {
+  const test::TemporaryFolder directory;
+  const fs::path target = directory / "a.dicom";
+  const fs::path name = directory / "a.partial.dicom";
+  const std::vector<std::byte> bytes(10);
+  for (const bool has_whole : {false, true}) {
+    CAPTURE(has_whole);
+    {
+      PartialFolder folder(target, name);
+      folder.append("level-0.dcm", std::span(bytes));
+      if (has_whole) folder.write("level-1.dcm", std::span(bytes));
+      CHECK(fs::exists(name));
+    }
+    CHECK(fs::exists(name) == has_whole);
+    CHECK(fs::exists(name / "level-1.dcm") == has_whole);
+    CHECK_FALSE(fs::exists(target));
+  }
+  // Somebody else's folder stays.
+  {
+    PartialFolder folder(target, name);
+    fs::rename(name, directory / "elsewhere");
+    fs::create_directory(name);
+  }
+  CHECK(fs::exists(name));
+  CHECK(fs::exists(directory / "elsewhere"));
+}
+
 TEST_CASE("a folder's digest is that of its files as they are found, whatever was written over or replaced") {
   const test::TemporaryFolder directory;
   const fs::path target = directory.path() / "a.ome.zarr";
