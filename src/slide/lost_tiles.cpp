@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace slidestream {
@@ -55,6 +56,15 @@ class TilesOfBase {
   std::vector<std::uint32_t> sums_;  ///< of the tiles above and to the left
 };
 
+bool has_any_tile(const Slide& slide) {
+  const Level& base = slide.info().levels.front();
+  const std::int64_t tiles = base.columns * base.rows;
+  for (std::int64_t index = 0; index < tiles; ++index) {
+    if (slide.tile(0, index).length != 0) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::int64_t count_lost_tiles(const Slide& slide, std::size_t level) {
@@ -82,6 +92,10 @@ std::int64_t count_lost_tiles(const Slide& slide, std::size_t level) {
 }
 
 std::string lost_tiles_line(const Slide& slide) {
+  if (!has_any_tile(slide)) {
+    const Level& base = slide.info().levels.front();
+    return "level 0 lacks all of its tiles (" + std::to_string(base.columns * base.rows) + "): the slide is white";
+  }
   std::string counts;
   for (std::size_t level = 1; level < slide.info().levels.size(); ++level) {
     const std::int64_t lost = count_lost_tiles(slide, level);

@@ -1,4 +1,4 @@
-// Tiles that a smaller level lacks although level 0 has them.
+// Tiles that a smaller level lacks although level 0 has them, and slides without tiles.
 
 #include <doctest/doctest.h>
 
@@ -75,4 +75,17 @@ TEST_CASE_FIXTURE(LostTiles, "tiles that are blank in all levels may be left out
   CHECK(slide->info().warnings.size() == 1);
   // The other way round the larger level alone lacks it.
   CHECK(open({8}, {})->info().warnings == Lines{});
+}
+
+TEST_CASE("a slide that has none of its tiles gets a line when it is opened") {
+  const TemporaryFolder folder;
+  TestTiff tiff;
+  tiff.directories = {level_of(make_stained_picture(96, 96, 1), 32)};
+  std::vector<Bytes>& tiles = tiff.directories[0].tiles;
+  REQUIRE(tiles.size() == 9);
+  const auto warnings = [&] { return Slide::open(folder.write("slide.tif", tiff.bytes()))->info().warnings; };
+  for (std::size_t i = 0; i < 8; ++i) tiles[i].clear();
+  CHECK(warnings() == Lines{});
+  tiles[8].clear();
+  CHECK(warnings() == Lines{"level 0 lacks all of its tiles (9): the slide is white"});
 }
