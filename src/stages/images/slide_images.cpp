@@ -43,14 +43,7 @@ class Places {
       : slide_(slide.path), names_(names), folder_(config.output.dir) {}
 
   Place of(const std::string& suffix, const std::string& folder = images_folder) const {
-    if (!names_.place) {
-      // Moved away, it isn't begun again where it was.
-      std::error_code ignored;
-      if (!std::filesystem::is_directory(folder_, ignored)) {
-        throw OutputError(folder_.string() + ": was moved or deleted while it was in use");
-      }
-      make_folder(folder_ / folder);
-    }
+    if (!names_.place) make_folder(folder_ / folder);
     const std::string name = names_.name + suffix;
     Place place = {folder_ / folder / name, folder + "/" + name};
     if (names_.place) {
