@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <slidestream/stitch.hpp>
 #include <stdexcept>
 
@@ -68,6 +69,15 @@ SmallLevel choose_small_level(const SlideInfo& info, const std::optional<double>
     measure(chosen, info);
   }
   return chosen;
+}
+
+std::optional<SmallLevel> of_larger_level(const SlideInfo& info, const SmallLevel& small) {
+  if (small.level == 0) return std::nullopt;
+  // Far less than a pixel over the whole image.
+  constexpr double tolerance = 2e-5;
+  SlideInfo larger;
+  larger.levels.assign(info.levels.begin(), info.levels.begin() + static_cast<std::ptrdiff_t>(small.level));
+  return choose_reduction(larger, small.scale.x, tolerance);
 }
 
 }  // namespace slidestream

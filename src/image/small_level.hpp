@@ -49,4 +49,8 @@ SmallLevel choose_reduction(const SlideInfo& info, double reduction, double tole
 /// \param mpp  micrometres per pixel of level 0, where known
 SmallLevel choose_small_level(const SlideInfo& info, const std::optional<double>& mpp);
 
+/// Pixels of the same size, of the next larger level. Nothing if `small` is made of level 0. Their number may differ by
+/// what the levels' sizes are rounded by, and pixels are smaller where a level's would be too many for one.
+std::optional<SmallLevel> of_larger_level(const SlideInfo& info, const SmallLevel& small);
+
 }  // namespace slidestream

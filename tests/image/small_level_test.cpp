@@ -113,6 +113,21 @@ TEST_CASE("A level that lacks, and would be half of another, changes nothing") {
   }
 }
 
+TEST_CASE("The same pixels are made of the next larger level") {
+  const SlideInfo info = slide(65536, 32768, {1, 4, 16, 32, 64});
+  for (const double mpp : {0.25, 0.2, 0.252, 2.0}) {
+    CAPTURE(mpp);
+    const SmallLevel small = choose_small_level(info, mpp);
+    const auto larger = of_larger_level(info, small);
+    REQUIRE(larger.has_value());
+    CHECK(larger->level + 1 == small.level);
+    CHECK(larger->size == small.size);
+    CHECK(larger->scale.x == small.scale.x);
+    CHECK(larger->scale.y == small.scale.y);
+  }
+  CHECK_FALSE(of_larger_level(info, choose_small_level(info, 4.0)).has_value());
+}
+
 TEST_CASE("A level's last pixels count by what they show of level 0") {
   SlideInfo info = slide(1110, 1483, {1});
   Level eighth;

@@ -31,6 +31,17 @@ Bytes bytes_of_text(const std::string& text) {
   return Bytes(first, first + text.size());
 }
 
+/// A picture with a part of one grey.
+Picture blanked(Picture picture, const Rect& part, std::uint8_t grey) {
+  for (std::int64_t y = part.y; y < part.bottom(); ++y) {
+    auto* row = picture.data.data() + (y * picture.width + part.x) * 3;
+    std::fill(row, row + part.width * 3, grey);
+  }
+  return picture;
+}
+
+const std::string found_on_level0 = "level 1 is blank where level 0 shows something: tissue is found on level 0";
+
 }  // namespace
 
 TEST_CASE("A pixel size that is given stands in place of the slide's own") {
@@ -208,6 +219,119 @@ TEST_CASE("Tiles of a smaller level that count as glass in the mask are counted,
   REQUIRE(context.slide.info().levels.size() == 2);
   prepare_mask(context, lenient);
   CHECK(Preparation::of(context, lenient).tiles_as_glass().at(1).lost == 0);
+}
+
+TEST_CASE("A level that has lost a part of its picture is made from the larger one, with a line") {
+  const Picture picture = make_stained_picture(256, 256, 1);
+  const Picture coarse = reduced(picture, 4);
+  TestSlide alone({level_of(picture)}, 2.0);
+  const SlideContext sound = alone.context();
+  const auto expected = prepare_mask(sound, {});
+  REQUIRE(expected->size == Size{64, 64});
+  struct Loss {
+    Rect part;
+    std::uint8_t grey;
+  };
+  // Tiles have 32 pixels.
+  for (const Loss& loss : {Loss{{32, 0, 32, 64}, 255}, Loss{{32, 0, 32, 64}, 243}, Loss{{32, 0, 32, 64}, 0},
+                           Loss{{32, 32, 32, 32}, 255}}) {
+    CAPTURE(static_cast<int>(loss.grey));
+    CAPTURE(loss.part.y);
+    TestSlide slide({level_of(picture), level_of(blanked(coarse, loss.part, loss.grey))}, 2.0);
+    const SlideContext context = slide.context();
+    REQUIRE(context.slide.info().levels.size() == 2);
+    const auto mask = prepare_mask(context, {});
+    CHECK(mask->size == expected->size);
+    CHECK(mask->scale.x == expected->scale.x);
+    CHECK(mask->pixels == expected->pixels);
+    Preparation& preparation = Preparation::of(context, {});
+    CHECK(preparation.image().pixels == Preparation::of(sound, {}).image().pixels);
+    CHECK(preparation.doubts() == std::vector{found_on_level0});
+    // Its share is a doubt, too.
+    REQUIRE(doubts_of_tissue(*mask, context, "").size() == 2);
+    CHECK(doubts_of_tissue(*mask, context, "").back() == found_on_level0);
+    // Tiles of the level that isn't looked at don't count.
+    CHECK(preparation.tiles_as_glass().size() == 1);
+    CHECK(preparation.tiles_as_glass().contains(0));
+  }
+}
+
+TEST_CASE("A level stays that has the larger one's glass, one odd block, or tiles that are missing or bad") {
+  const Picture picture = make_stained_picture(256, 256, 1);
+  const Picture coarse = reduced(picture, 4);
+  // The block is tissue.
+  for (const Picture& shown : {coarse, blanked(coarse, {32, 16, 8, 8}, 255)}) {
+    TestSlide slide({level_of(picture), level_of(shown)}, 2.0);
+    const SlideContext context = slide.context();
+    REQUIRE(context.slide.info().levels.size() == 2);
+    CHECK(prepare_mask(context, {})->pixels == mask_of(shown).pixels);
+    CHECK(Preparation::of(context, {}).doubts().empty());
+    CHECK(Preparation::of(context, {}).tiles_as_glass().contains(1));
+  }
+  TestDirectory level = level_of(coarse);
+  REQUIRE(level.tiles.size() == 4);
+  level.tiles[1].clear();
+  level.tiles[3].resize(7);
+  Config lenient;
+  lenient.decode.on_bad_tile = BadTilePolicy::white;
+  TestSlide slide({level_of(picture), level}, 2.0);
+  const SlideContext context = slide.context();
+  REQUIRE(context.slide.info().levels.size() == 2);
+  CHECK(prepare_mask(context, lenient)->pixels == mask_of(blanked(coarse, {32, 0, 32, 64}, 255)).pixels);
+  const Preparation& preparation = Preparation::of(context, lenient);
+  CHECK(preparation.doubts().empty());
+  REQUIRE(preparation.tiles_as_glass().contains(1));
+  CHECK(preparation.tiles_as_glass().at(1).lost == 1);
+  CHECK(preparation.tiles_as_glass().at(1).bad == 1);
+}
+
+TEST_CASE("Tissue is looked for on the larger level where a level is blank") {
+  Picture picture = {256, 256, 3, std::vector<std::uint8_t>(std::size_t{256} * 256 * 3, 243)};
+  const Picture glass = picture;
+  // In one block of the small level, so that no two show that something is lost.
+  for (int y = 96; y < 128; ++y) {
+    for (int x = 96; x < 128; ++x) {
+      if ((x - 112) * (x - 112) + (y - 112) * (y - 112) > 256) continue;
+      auto* pixel = picture.data.data() + (y * picture.width + x) * 3;
+      pixel[0] = 200;
+      pixel[1] = 120;
+      pixel[2] = 170;
+    }
+  }
+  const Picture blank = reduced(glass, 4);
+  TestSlide alone({level_of(picture)}, 2.0);
+  const auto expected = prepare_mask(alone.context(), {});
+  REQUIRE(tissue_share(*expected) > 0.0);
+  TestSlide slide({level_of(picture), level_of(blank)}, 2.0);
+  SlideContext context = slide.context();
+  REQUIRE(context.slide.info().levels.size() == 2);
+  const auto mask = prepare_mask(context, {});
+  CHECK(mask->pixels == expected->pixels);
+  CHECK(Preparation::of(context, {}).share() == tissue_share(*expected));
+  CHECK(doubts_of_tissue(*mask, context, "") == std::vector{found_on_level0});
+  CHECK_FALSE(Preparation::of(context, {}).tiles_as_glass().contains(1));
+  // Where the larger one has no tissue either, nothing is said of levels.
+  TestSlide empty({level_of(glass), level_of(blank)}, 2.0);
+  const SlideContext none = empty.context();
+  REQUIRE(none.slide.info().levels.size() == 2);
+  CHECK(tissue_share(*prepare_mask(none, {})) == 0.0);
+  CHECK(Preparation::of(none, {}).doubts().empty());
+}
+
+TEST_CASE("Memory is taken for reading the larger level, too") {
+  SlideInfo info;
+  info.mpp = 2.0;
+  Level level;
+  level.width = 4096;
+  level.height = 64;
+  level.tile_width = level.tile_height = 32;
+  info.levels = {level};
+  const std::uint64_t alone = preparation_bytes(info, 0, nullptr);
+  level.width = 1024;
+  level.height = 16;
+  info.levels.push_back(level);
+  REQUIRE(static_cast<int>(choose_small_level(info, info.mpp).level) == 1);
+  CHECK(preparation_bytes(info, 0, nullptr) == alone);
 }
 
 TEST_CASE("A slide that the run gives up is left at the next tile of its small level") {

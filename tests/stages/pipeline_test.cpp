@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <mutex>
 #include <random>
 #include <string>
@@ -250,4 +251,39 @@ TEST_CASE("tiles of a smaller level that count as glass where tissue is found co
     CHECK(slide.missing_tiles + slide.bad_tiles == 0);
     CHECK(said.empty());
   }
+}
+
+TEST_CASE("a line says that a level has lost a part of its picture, and tissue is found on the larger one") {
+  const test::TemporaryFolder folder;
+  const test::Picture picture = test::make_stained_picture(256, 256, 1);
+  test::TestDirectory half = level_of(test::reduced(picture, 4));
+  REQUIRE(half.tiles.size() == 4);
+  for (const std::size_t right : {1U, 3U})
+    std::fill(half.tiles[right].begin(), half.tiles[right].end(), std::byte{243});
+  Config config = config_for(Backend::cpu);
+  config.operators.run = {"tissue"};
+  config.input.mpp = 2.0;
+  std::vector<double> shares;
+  for (const auto& levels : {std::vector{level_of(picture)}, std::vector{level_of(picture), half}}) {
+    test::TestTiff tiff;
+    tiff.directories = levels;
+    const std::string path = folder.write("slide.tif", tiff.bytes());
+    REQUIRE(Slide::open(path)->info().levels.size() == levels.size());
+    config.output.dir = (folder / ("out" + std::to_string(levels.size()))).string();
+    std::mutex mutex;
+    std::vector<std::string> said;
+    RunControl control;
+    control.on_warning = [&](const std::string& line) {
+      const std::lock_guard lock(mutex);
+      said.push_back(line);
+    };
+    const RunResult result = run_pipeline(config, {path}, control);
+    REQUIRE(result.slides.size() == 1);
+    REQUIRE_MESSAGE(result.slides[0].complete(), result.slides[0].error);
+    REQUIRE(result.slides[0].values.size() == 1);
+    shares.push_back(result.slides[0].values[0].value);
+    const std::string line = path + ": level 1 is blank where level 0 shows something: tissue is found on level 0";
+    CHECK(std::ranges::count(said, line) == (levels.size() == 2 ? 1 : 0));
+  }
+  CHECK(shares[0] == shares[1]);
 }

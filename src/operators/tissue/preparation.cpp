@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "networks/tissue_network.hpp"
+#include "operators/tissue/flat_blocks.hpp"
 #include "operators/tissue/network_mask.hpp"
 #include "operators/tissue/tissue.hpp"
 
@@ -32,8 +33,9 @@ std::uint64_t preparation_bytes(const SlideInfo& info, std::uint64_t most_networ
   const SmallLevel small = choose_small_level(info, info.mean_mpp());
   const bool is_level = small.halvings == 0 && small.factor == 65536;
   const auto pixels = static_cast<std::uint64_t>(small.size.width * small.size.height);
-  const std::uint64_t reading = 3 * pixels + (is_level ? 0 : small_rows_bytes(info, small));
-  std::uint64_t bytes = buffers + std::max(10 * pixels, reading);
+  std::uint64_t reading = is_level ? 0 : small_rows_bytes(info, small);
+  if (const auto larger = of_larger_level(info, small)) reading = std::max(reading, small_rows_bytes(info, *larger));
+  const std::uint64_t bytes = buffers + std::max(10 * pixels, 3 * pixels + reading);
   if (network == nullptr) return bytes;
   // The small level may be there already, for stains.
   return bytes + plan_tissue_tiles(info, *network, most_network_bytes).bytes;
@@ -67,11 +69,35 @@ void Preparation::take_memory() {
 
 const SmallImage& Preparation::image() {
   take_memory();
-  if (!image_) {
-    image_ = read_small_level(slide_, small_, on_bad_tile_);
+  if (image_) return *image_;
+  image_ = read_small_level(slide_, small_, on_bad_tile_);
+  larger_ = of_larger_level(slide_.info(), small_);
+  const FlatBlocks blocks = larger_ ? find_flat_blocks(slide_, small_, *image_) : FlatBlocks{};
+  if (larger_ && has_lost_blocks(slide_, small_, *image_, blocks, larger_->level)) {
+    const std::size_t larger = larger_->level;
+    read_larger();
+    doubt(doubt_of_blank_level(small_.level, larger, !tissue_.model.empty()));
+  } else {
     note_tiles(small_.level, image_->bad_tiles);
+    if (!blocks.are_most()) larger_.reset();
   }
   return *image_;
+}
+
+void Preparation::read_larger() {
+  const SmallLevel larger = *std::exchange(larger_, std::nullopt);
+  image_.reset();
+  image_ = read_from_larger(slide_, small_, larger, on_bad_tile_);
+  note_tiles(larger.level, image_->bad_tiles);
+}
+
+Mask Preparation::find_by_colours() {
+  const Level& finest = slide_.info().levels.front();
+  std::int64_t ink_pixels = 0;
+  Mask mask =
+      find_tissue(image().view(), small_.scale, {finest.width, finest.height}, mpp_, rule_of(tissue_), &ink_pixels);
+  ink_share_ = static_cast<double>(ink_pixels) / static_cast<double>(mask.pixels.size());
+  return mask;
 }
 
 void Preparation::note_tiles(std::size_t level, std::int64_t bad) {
@@ -88,11 +114,15 @@ Mask Preparation::make_mask() {
     return read_geojson_mask(outlines_beside(path_), small_.size, small_.scale, level0, &passed_over_);
   }
   slide_.info().require_no_labels("tissue is found by colours");
-  const TissueRule rule = rule_of(tissue_);
   if (tissue_.model.empty()) {
-    std::int64_t ink_pixels = 0;
-    Mask mask = find_tissue(image().view(), small_.scale, level0, mpp_, rule, &ink_pixels);
-    ink_share_ = static_cast<double>(ink_pixels) / static_cast<double>(mask.pixels.size());
+    Mask mask = find_by_colours();
+    if (!larger_ || tissue_share(mask) > 0.0) return mask;
+    const std::size_t larger = larger_->level;
+    mask = Mask();
+    tiles_as_glass_.erase(small_.level);
+    read_larger();
+    mask = find_by_colours();
+    if (tissue_share(mask) > 0.0) doubt(doubt_of_blank_level(small_.level, larger, false));
     return mask;
   }
   if (network_ == nullptr) throw Error("internal: the network that finds tissue isn't open");
@@ -100,7 +130,7 @@ Mask Preparation::make_mask() {
   Mask mask = empty_mask(small_.size, small_.scale, level0);
   const TissueChoice choice = {tissue_.label, tissue_.probability, on_bad_tile_};
   note_tiles(tiles.image.level, mark_by_network(mask, slide_, *network_, tiles, choice, admission_.given_up));
-  drop_holes_and_specks(mask, mpp_, rule);
+  drop_holes_and_specks(mask, mpp_, rule_of(tissue_));
   return mask;
 }
 
@@ -148,6 +178,12 @@ std::string doubt_of_bad_tiles(std::size_t level, std::int64_t bad) {
          (bad == 1 ? " bad tile counts" : " bad tiles count") + " as glass";
 }
 
+std::string doubt_of_blank_level(std::size_t level, std::size_t larger, bool has_network) {
+  return "level " + std::to_string(level) + " is blank where level " + std::to_string(larger) +
+         " shows something: " + (has_network ? "glass and ink are" : "tissue is") + " found on level " +
+         std::to_string(larger);
+}
+
 std::vector<std::string> doubts_of_tissue(const Mask& mask, const SlideContext& context, const std::string& remedy) {
   std::vector<std::string> doubts;
   if (!context.mpp) doubts.push_back(doubt_of_pixel_size(false, remedy));
@@ -155,6 +191,8 @@ std::vector<std::string> doubts_of_tissue(const Mask& mask, const SlideContext& 
   for (const auto& [level, tiles] : context.common->tiles_as_glass()) {
     if (std::string doubt = doubt_of_bad_tiles(level, tiles.bad); !doubt.empty()) doubts.push_back(std::move(doubt));
   }
+  const std::vector<std::string>& others = context.common->doubts();
+  doubts.insert(doubts.end(), others.begin(), others.end());
   return doubts;
 }
 

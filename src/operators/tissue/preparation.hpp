@@ -37,9 +37,9 @@ struct Admission {
 };
 
 /// The most bytes that reading a slide's small level and finding its tissue take: 10 per pixel, of its colours, three
-/// masks, and a table or the parts of components; or a band of the level that it is made of. With a network that finds
-/// tissue what its tiles take besides. \param most_network_bytes  that these may take \param network  of
-/// `tissue.model`, or null \throws Error where the network can't look at the slide
+/// masks, and a table or the parts of components; or a band of the level that it is made of, or of the next larger one.
+/// With a network that finds tissue what its tiles take besides. \param most_network_bytes  that these may take \param
+/// network  of `tissue.model`, or null \throws Error where the network can't look at the slide
 std::uint64_t preparation_bytes(const SlideInfo& info, std::uint64_t most_network_bytes, const Network* network);
 
 /// Tiles of a level that small images are made from, and that count as glass there.
@@ -60,7 +60,10 @@ class Preparation {
   static Preparation& of(const SlideContext& context, const Config& config);
 
   /// From the first call of what follows on it has the memory, as long as it lives.
-  /// \throws SlideError
+  ///
+  /// The small level. If the slide's own level has lost parts of its picture (`has_lost_blocks`), it is made from the
+  /// next larger level, with a doubt. So it is from when `mask` finds no tissue on a level that is mostly of one
+  /// colour. \throws SlideError
   const SmallImage& image();
 
   /// Where tissue is, as `tissue.source` and `tissue.model` say. \throws SlideError; Error where the network can't look
@@ -93,6 +96,8 @@ class Preparation {
  private:
   void take_memory();
   Mask make_mask();
+  Mask find_by_colours();
+  void read_larger();
   void note_tiles(std::size_t level, std::int64_t bad);
 
   const Slide& slide_;
@@ -107,6 +112,7 @@ class Preparation {
   std::shared_ptr<const void> memory_;  ///< freed behind what follows
   bool asked_ = false;
   std::optional<SmallImage> image_;
+  std::optional<SmallLevel> larger_;  ///< what the image is made from if it shows no tissue
   std::shared_ptr<const Mask> mask_;
   std::optional<double> share_;
   double ink_share_ = 0.0;
@@ -133,8 +139,11 @@ std::string doubt_of_ink(double ink_share, double tissue_share);
 /// Says that bad tiles of a level, from which the mask is made, are white. Empty where there are none.
 std::string doubt_of_bad_tiles(std::size_t level, std::int64_t bad);
 
-/// Pixel size, share and bad tiles, for a mask that was found with the default settings, a line each. \param context
-/// that `prepare_mask` was called with
+/// Says that another level is looked at, as the small one has lost its picture. \param has_network  which finds tissue
+std::string doubt_of_blank_level(std::size_t level, std::size_t larger, bool has_network);
+
+/// Pixel size, share, bad tiles and blank levels, for a mask that was found with the default settings, a line each.
+/// \param context that `prepare_mask` was called with
 std::vector<std::string> doubts_of_tissue(const Mask& mask, const SlideContext& context, const std::string& remedy);
 
 }  // namespace slidestream::operators

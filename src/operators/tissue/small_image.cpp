@@ -27,10 +27,9 @@ std::int64_t count(const std::vector<bool>& marks) { return std::count(marks.beg
 
 bool is_level(const SmallLevel& small) noexcept { return small.halvings == 0 && small.factor == 65536; }
 
-}  // namespace
-
-std::int64_t read_small_rows(const Slide& slide, const SmallLevel& small, BadTilePolicy on_bad_tile,
-                             const std::function<void(const std::uint8_t* row)>& take, std::int64_t band_pixels) {
+/// As `read_small_rows`. \return whether each tile of the level became white
+std::vector<bool> read_rows(const Slide& slide, const SmallLevel& small, BadTilePolicy on_bad_tile,
+                            const std::function<void(const std::uint8_t* row)>& take, std::int64_t band_pixels) {
   const Level& level = slide.info().levels[small.level];
   const Size halved = BlockMeans::size_of({level.width, level.height}, small.halvings);
   const LevelWeights weights = weights_of_level(slide.info(), small.level);
@@ -56,7 +55,14 @@ std::int64_t read_small_rows(const Slide& slide, const SmallLevel& small, BadTil
     }
     y += part.height;
   }
-  return count(bad);
+  return bad;
+}
+
+}  // namespace
+
+std::int64_t read_small_rows(const Slide& slide, const SmallLevel& small, BadTilePolicy on_bad_tile,
+                             const std::function<void(const std::uint8_t* row)>& take, std::int64_t band_pixels) {
+  return count(read_rows(slide, small, on_bad_tile, take, band_pixels));
 }
 
 std::uint64_t small_rows_bytes(const SlideInfo& info, const SmallLevel& small) {
@@ -72,16 +78,43 @@ SmallImage read_small_level(const Slide& slide, const SmallLevel& small, BadTile
   image.size = small.size;
   image.pixels.resize(static_cast<std::size_t>(small.size.width * small.size.height) * 3);
   if (is_level(small)) {
-    std::vector<bool> bad = marks_of(slide.info().levels[small.level]);
+    image.is_bad = marks_of(slide.info().levels[small.level]);
     read_rgb(slide, small.level, 0, 0, pixels_at(image.pixels.data(), small.size.width, small.size.height), on_bad_tile,
-             &bad);
-    image.bad_tiles = count(bad);
+             &image.is_bad);
+    image.bad_tiles = count(image.is_bad);
     return image;
   }
   auto* to = reinterpret_cast<std::uint8_t*>(image.pixels.data());
   const std::int64_t samples = small.size.width * 3;
   const auto keep = [&](const std::uint8_t* row) { to = std::copy_n(row, samples, to); };
-  image.bad_tiles = read_small_rows(slide, small, on_bad_tile, keep, band_pixels);
+  image.is_bad = read_rows(slide, small, on_bad_tile, keep, band_pixels);
+  image.bad_tiles = count(image.is_bad);
+  return image;
+}
+
+SmallImage read_from_larger(const Slide& slide, const SmallLevel& small, const SmallLevel& larger,
+                            BadTilePolicy on_bad_tile) {
+  const auto nearest = [](std::int64_t at, double pixel, std::int64_t side) {
+    return std::min(static_cast<std::int64_t>((static_cast<double>(at) + 0.5) * pixel), side - 1);
+  };
+  std::vector<std::int64_t> columns;
+  for (std::int64_t x = 0; x < small.size.width; ++x)
+    columns.push_back(nearest(x, small.scale.x / larger.scale.x, larger.size.width));
+  SmallImage image;
+  image.size = small.size;
+  image.pixels.resize(static_cast<std::size_t>(small.size.width * small.size.height) * 3);
+  auto* to = reinterpret_cast<std::uint8_t*>(image.pixels.data());
+  std::int64_t made = 0;
+  std::int64_t row = 0;
+  const auto keep = [&](const std::uint8_t* pixels) {
+    const auto is_here = [&] { return nearest(made, small.scale.y / larger.scale.y, larger.size.height) == row; };
+    for (; made < small.size.height && is_here(); ++made) {
+      for (const std::int64_t column : columns) to = std::copy_n(pixels + column * 3, 3, to);
+    }
+    ++row;
+  };
+  image.is_bad = read_rows(slide, larger, on_bad_tile, keep, max_small_level_pixels);
+  image.bad_tiles = count(image.is_bad);
   return image;
 }
 

@@ -19,7 +19,8 @@ namespace slidestream::operators {
 struct SmallImage {
   Size size;
   std::vector<std::byte> pixels;
-  std::int64_t bad_tiles = 0;  ///< of the level that it was made from, which became white
+  std::vector<bool> is_bad;    ///< for each tile of the level that it was made from: it became white
+  std::int64_t bad_tiles = 0;  ///< so many
 
   ConstHostView view() const noexcept {
     return {pixels.data(), size.width * 3, {0, 0, size.width, size.height}, size, rgb_format};
@@ -41,5 +42,11 @@ std::uint64_t small_rows_bytes(const SlideInfo& info, const SmallLevel& small);
 /// else.
 SmallImage read_small_level(const Slide& slide, const SmallLevel& small, BadTilePolicy on_bad_tile,
                             std::int64_t band_pixels = max_small_level_pixels);
+
+/// Makes a small level from a larger level. Size and scale are those of `small`: each of its pixels is the one of
+/// `larger` at its centre, or the nearest. Memory as `read_small_level`.
+/// \param larger  `of_larger_level`
+SmallImage read_from_larger(const Slide& slide, const SmallLevel& small, const SmallLevel& larger,
+                            BadTilePolicy on_bad_tile);
 
 }  // namespace slidestream::operators
