@@ -26,6 +26,12 @@ TissueRule rule_of(const TissueConfig& config) {
   return rule;
 }
 
+/// Within about a second.
+bool is_read_soon(const Level& level) {
+  constexpr std::int64_t most_pixels = std::int64_t{1} << 26;
+  return level.width * level.height <= most_pixels;
+}
+
 }  // namespace
 
 std::uint64_t preparation_bytes(const SlideInfo& info, std::uint64_t most_network_bytes, const Network* network) {
@@ -79,7 +85,7 @@ const SmallImage& Preparation::image() {
     doubt(doubt_of_blank_level(small_.level, larger, !tissue_.model.empty()));
   } else {
     note_tiles(small_.level, image_->bad_tiles);
-    if (!blocks.are_most()) larger_.reset();
+    if (larger_ && !(blocks.are_most() && is_read_soon(slide_.info().levels[larger_->level]))) larger_.reset();
   }
   return *image_;
 }
