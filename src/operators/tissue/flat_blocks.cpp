@@ -134,8 +134,7 @@ std::vector<std::size_t> spread_below(std::size_t count) {
     chosen.push_back(count <= most_looks ? i : static_cast<std::size_t>(part * count >> 32));
   }
   std::ranges::sort(chosen);
-  const auto rest = std::ranges::unique(chosen);
-  chosen.erase(rest.begin(), rest.end());
+  chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
   return chosen;
 }
 
