@@ -1,5 +1,7 @@
 #include "cli/own_files.hpp"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -13,6 +15,7 @@
 #include <vector>
 
 #include "config/suggest.hpp"
+#include "ledger/artifact_files.hpp"
 #include "ledger/database.hpp"
 #include "ledger/ledger.hpp"
 #include "ledger/map_files.hpp"
@@ -400,7 +403,8 @@ void FolderGuard::check_file(const fs::path& file) const {
   // Who writes refuses what is of another kind, and folders with other files.
   const bool is_folder = kind != nullptr && kind->is_own == is_own_folder;
   const bool is_alike = is_folder ? holds_image(file) : fs::is_regular_file(file, code);
-  if (!is_alike || made_.contains(file.string())) return;
+  if (!is_alike) return;
+  if (made_.contains(file.string())) return spare_foreign(file, kind != nullptr && kind->always_says_so);
   if (is_own(file)) {
     if (had_ledger_ || is_empty_file(file)) return;
     throw SlideError(one_line(file.string()) +
@@ -412,6 +416,15 @@ void FolderGuard::check_file(const fs::path& file) const {
     if (past == Past::begun || (past == Past::none && is_ours_ && !ended_well_)) return;
   }
   throw SlideError(refusal(file));
+}
+
+/// Somebody may have put another file under the name, or what a program left of ours isn't known any more.
+void FolderGuard::spare_foreign(const fs::path& file, bool says_so) const {
+  if (!says_so || is_own(file)) return;
+  const SetAside aside = set_aside(folder_, {file.lexically_relative(folder_).string()});
+  if (aside.folder.empty()) throw SlideError(aside.refusal.empty() ? refusal(file) : aside.refusal);
+  spdlog::warn("{}: isn't what this program wrote: moved to {}", one_line(file.string()),
+               one_line(aside.folder.string()));
 }
 
 void FolderGuard::check_map(const fs::path& file) const {
@@ -434,8 +447,8 @@ FolderGuard::Past FolderGuard::past_of(const fs::path& file) const {
 }
 
 void FolderGuard::check_page(const fs::path& page) const {
-  const bool is_foreign =
-      type_of(page) == fs::file_type::regular && !made_.contains(page.string()) && !is_view_page(page);
+  const bool is_foreign = type_of(page) == fs::file_type::regular && !is_view_page(page);
+  if (is_foreign && made_.contains(page.string())) return spare_foreign(page, true);
   if (is_link(page) || is_foreign) throw SlideError(refusal(page));
 }
 

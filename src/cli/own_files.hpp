@@ -62,6 +62,9 @@ class FolderGuard {
   enum class Past { none, begun, failed };
 
   void check_page(const std::filesystem::path& page) const;
+  /// Moves a file that the ledger lists, and that another program wrote, to the files of failed slides, with a warning.
+  /// \throws SlideError where it can't
+  void spare_foreign(const std::filesystem::path& file, bool says_so) const;
   Past past_of(const std::filesystem::path& file) const;
 
   std::filesystem::path folder_;

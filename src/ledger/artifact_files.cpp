@@ -8,9 +8,12 @@
 #include <system_error>
 #include <unordered_set>
 
+#include "config/suggest.hpp"
 #include "ledger/attachments.hpp"
 #include "ledger/schema.hpp"
+#include "output/folders.hpp"
 #include "sink/file_digest.hpp"
+#include "system/denied.hpp"
 
 namespace slidestream {
 
@@ -120,13 +123,34 @@ std::string move_within(const fs::path& folder, const fs::path& from, const fs::
   return code ? "it can't move to " + (folder / to).string() + ": " + code.message() : std::string();
 }
 
+/// \throws ConfigError where nothing tells whether a file is there: a folder on the way can't be entered, a disk isn't
+/// mounted, storage fails. Whoever takes it for lost does a slide again that is done.
+void check_visible(const fs::path& file) {
+  std::error_code code;
+  const fs::file_status status = fs::status(file, code);
+  if (fs::is_directory(status)) {
+    fs::recursive_directory_iterator entry(file, code);
+    while (!code && entry != fs::recursive_directory_iterator()) entry.increment(code);
+  }
+  if (code && code != std::errc::no_such_file_or_directory && code != std::errc::not_a_directory) {
+    throw ConfigError(one_line(file.string()) + ": can't be looked at: " + reason_of(code.value(), file));
+  }
+  if (const fs::path link = lost_link(file); !link.empty()) {
+    throw ConfigError(one_line(link.string()) + ": is a link to " + one_line(fs::read_symlink(link, code).string()) +
+                      ", where nothing is; without the link what it should lead to is made again");
+  }
+}
+
 }  // namespace
 
 std::string first_unmade(const fs::path& folder, const std::vector<Artifact>& artifacts) {
   for (const Artifact& artifact : artifacts) {
     const fs::path file = folder / artifact.file;
     const auto bytes = path_bytes(file);
-    if (!bytes) return file.string() + " is missing";
+    if (!bytes) {
+      check_visible(file);
+      return file.string() + " is missing";
+    }
     if (*bytes != artifact.bytes) {
       return file.string() + " has " + std::to_string(*bytes) + " bytes and had " + std::to_string(artifact.bytes);
     }

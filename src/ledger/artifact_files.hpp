@@ -16,7 +16,7 @@
 namespace slidestream {
 
 /// What is wrong with the first of the files that isn't there as it was made: "FILE is missing", or that its size is
-/// another; empty when all are there. Their content isn't read.
+/// another; empty when all are there. Their content isn't read. \throws ConfigError where one can't be looked at
 std::string first_unmade(const std::filesystem::path& folder, const std::vector<Artifact>& artifacts);
 
 /// How many of the files are links themselves, which `first_unmade` follows. \param first  gets the first one's path if

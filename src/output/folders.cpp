@@ -7,9 +7,6 @@
 
 namespace slidestream {
 
-namespace {
-
-/// The first link on a way where nothing is; empty: there is none.
 std::filesystem::path lost_link(const std::filesystem::path& path) {
   std::filesystem::path at;
   for (const std::filesystem::path& part : path) {
@@ -20,8 +17,6 @@ std::filesystem::path lost_link(const std::filesystem::path& path) {
   }
   return {};
 }
-
-}  // namespace
 
 void make_folder(const std::filesystem::path& folder) {
   std::error_code code;

@@ -39,9 +39,11 @@ void append_folded(std::string& to, char32_t point) {
 
 constexpr std::array<std::string_view, 6> devices = {"con", "prn", "aux", "nul", "com", "lpt"};
 
-/// Whether Windows takes a name for a device: CON, or COM1 with one digit, whatever follows a dot.
+/// Whether Windows takes a name for a device: CON, or COM1 with one digit, whatever follows a dot, or blanks and a dot.
 bool is_device(std::string_view name) {
-  const std::string folded = folded_name(name.substr(0, name.find('.')));
+  name = name.substr(0, name.find('.'));
+  name = name.substr(0, name.find_last_not_of(' ') + 1);
+  const std::string folded = folded_name(name);
   const std::string word = folded.substr(0, 3);
   if (std::ranges::find(devices, word) == devices.end()) return false;
   const bool is_numbered = word == "com" || word == "lpt";

@@ -56,16 +56,16 @@ class TilesOfBase {
   std::vector<std::uint32_t> sums_;  ///< of the tiles above and to the left
 };
 
-bool has_any_tile(const Slide& slide) {
-  const Level& base = slide.info().levels.front();
-  const std::int64_t tiles = base.columns * base.rows;
+}  // namespace
+
+bool has_any_tile(const Slide& slide, std::size_t level) {
+  const Level& here = slide.info().levels.at(level);
+  const std::int64_t tiles = here.columns * here.rows;
   for (std::int64_t index = 0; index < tiles; ++index) {
-    if (slide.tile(0, index).length != 0) return true;
+    if (slide.tile(level, index).length != 0) return true;
   }
   return false;
 }
-
-}  // namespace
 
 std::int64_t count_lost_tiles(const Slide& slide, std::size_t level) {
   const SlideInfo& info = slide.info();
@@ -92,7 +92,7 @@ std::int64_t count_lost_tiles(const Slide& slide, std::size_t level) {
 }
 
 std::string lost_tiles_line(const Slide& slide) {
-  if (!has_any_tile(slide)) {
+  if (!has_any_tile(slide, 0)) {
     const Level& base = slide.info().levels.front();
     return "level 0 lacks all of its tiles (" + std::to_string(base.columns * base.rows) + "): the slide is white";
   }

@@ -162,7 +162,9 @@ void settle_levels(const Slide& slide, Slide::Impl& impl, const OpenOptions& opt
     const std::string size = size_text(levels[i]);
     const std::string line = cut_padding(slide, impl, i, budget);
     impl.compared_bytes = std::max(impl.compared_bytes, likeness_bytes(slide.coded_level(i - 1), slide.coded_level(i)));
-    is_found = is_like_level(slide, i - 1, i, budget);
+    // Nothing tells what a page shows beside a level of which there is nothing.
+    const bool is_told = has_any_tile(slide, i - 1) || !has_any_tile(slide, i);
+    is_found = is_told && is_like_level(slide, i - 1, i, budget);
     if (is_found) {
       if (!line.empty()) impl.info.warnings.push_back(line);
       ++i;

@@ -410,17 +410,17 @@ class Names(BatchCase):
         self.assertIn("holds labels of a network or a mask, and the operator identity takes them for colours", refused.stderr)
 
     def test_names_that_windows_cannot_have(self):
-        slides = self.folder_of("a: b?.svs", "CON.svs", "end..svs")
+        slides = self.folder_of("a: b?.svs", "CON.svs", "aux .b.svs", "end..svs")
         command = [slides, "--out", self.out, "--maps", "npy", "--operators", "spectrum,sobel"]
         self.assertDone(run(*command))
-        self.assertEqual(sorted(os.listdir(self.out / "maps")), ["CON_.npy", "a_ b_.npy", "end_.npy"])
+        self.assertEqual(sorted(os.listdir(self.out / "maps")), ["CON_.npy", "a_ b_.npy", "aux _.b.npy", "end_.npy"])
         with open(self.out / "artifacts.csv", newline="", encoding="utf-8") as file:
             made = {pathlib.Path(row["path"]).name: row["file"] for row in csv.DictReader(file)}
         self.assertEqual(made, {"a: b?.svs": "images/a_ b_.sobel.ome.tif", "CON.svs": "images/CON_.sobel.ome.tif",
-                                "end..svs": "images/end_.sobel.ome.tif"})
+                                "aux .b.svs": "images/aux _.b.sobel.ome.tif", "end..svs": "images/end_.sobel.ome.tif"})
         as_they_are = self.folder / "as-they-are"
         self.assertDone(run(slides, "--out", as_they_are, "--maps", "npy", "-s", "output.portable_names=false"))
-        self.assertEqual(sorted(os.listdir(as_they_are / "maps")), ["CON.npy", "a: b?.npy", "end..npy"])
+        self.assertEqual(sorted(os.listdir(as_they_are / "maps")), ["CON.npy", "a: b?.npy", "aux .b.npy", "end..npy"])
 
 
 class Subsampling(BatchCase):

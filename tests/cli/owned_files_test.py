@@ -187,6 +187,42 @@ class Links(BatchCase):
                 self.assertTrue(file.exists())
                 self.assertEqual((target.stat().st_ino, target.stat().st_mtime_ns), (before.st_ino, before.st_mtime_ns))
 
+    def test_where_nothing_tells_whether_files_are_there(self):
+        slides = self.folder_of("a.svs", "b.svs")
+        command = ["convert", slides, "--out", self.out]
+        self.assertDone(run(*command))
+        images, elsewhere = self.out / "images", self.folder / "elsewhere"
+        image, moved = images / "a.identity.ome.tif", self.folder / "moved.ome.tif"
+
+        def unmounted():
+            images.rename(elsewhere)
+            images.symlink_to(self.folder / "disk")
+
+        def unmounted_file():
+            image.rename(moved)
+            image.symlink_to(self.folder / "disk" / "a.ome.tif")
+
+        def loop():
+            image.rename(moved)
+            image.symlink_to(image)
+
+        def back():
+            for file, place in (images, elsewhere), (image, moved):
+                if place.exists():
+                    file.unlink()
+                    place.rename(file)
+
+        for hide, why in ((unmounted, f"{images}: is a link to {self.folder}/disk, where nothing is"),
+                          (unmounted_file, f"{image}: is a link to {self.folder}/disk/a.ome.tif, where nothing is"),
+                          (loop, f"{image}: can't be looked at: Too many levels of symbolic links")):
+            with self.subTest(hide.__name__):
+                hide()
+                for options in [], ["--retry-failed"], ["--dry-run"]:
+                    self.assertOneLine(run(*command, *options), 2, why)
+                back()
+                self.assertIn("2 of 2", run("status", self.out).stdout)
+                self.assertIn("skipped as done: 2 of 2 slides", run(*command, "--log-level", "info").stderr)
+
     def test_in_a_run(self):
         slides = self.folder_of("a.svs", "b.svs")
         command = ["convert", slides, "--out", self.out]
@@ -330,6 +366,20 @@ class NeverBegun(BatchCase):
 
 class Earlier(BatchCase):
     """What a slide had, once it fails."""
+
+    def test_what_others_put_in_an_image_s_place_moves_with_a_line(self):
+        slides = self.folder_of("a.svs")
+        for to, name in ("ome-tiff", "a.identity.ome.tif"), ("dzi", "a.identity.view.html"):
+            with self.subTest(to):
+                shutil.rmtree(self.out, ignore_errors=True)
+                command = ["convert", slides, "--out", self.out, "--to", to]
+                self.assertDone(run(*command))
+                file = self.out / "images" / name
+                file.write_text("theirs")
+                self.assertIn(f"{file}: isn't what this program wrote: moved to {self.out}/earlier-failed",
+                              self.assertDone(run(*command)).stderr)
+                self.assertEqual((self.out / "earlier-failed/images" / name).read_text(), "theirs")
+                self.assertDone(run("verify", self.out))
 
     def test_files_of_before_move_with_a_line(self):
         for kind in "ome-tiff", "ome-zarr":

@@ -90,6 +90,12 @@ TEST_CASE("a file that is a link counts as what it leads to, and is told") {
     CHECK(start.first_link == file.string());
   }
   fs::remove(moved);
+  {
+    // The disk may not be there at the moment.
+    Ledger ledger(ledger_config(out));
+    CHECK_THROWS_WITH_AS(ledger.begin(manifest, false), doctest::Contains("where nothing is"), ConfigError);
+  }
+  fs::remove(file);
   Ledger ledger(ledger_config(out));
   const LedgerStart start = ledger.begin(manifest, false);
   CHECK(start.done == 0);

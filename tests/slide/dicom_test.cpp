@@ -174,6 +174,17 @@ TEST_CASE("DICOM: a series is one slide, whichever of its files is named") {
     CHECK(files_of_slide(named) == std::vector<fs::path>{large, small, folder.path() / "copy.dcm"});
   }
   // Each file's pixels, which no reader takes from another file.
+  for (const std::string& line : Slide::open(small)->info().warnings) CHECK(line.find("larger") == std::string::npos);
+  for (const std::string flavour : {"LOCALIZER", "OVERVIEW"}) {
+    const TemporaryFolder larger;
+    const fs::path named =
+        larger.write("0.dcm", make_dicom(picture, {.flavour = flavour, .instance = "1.2.3.1"}).encode());
+    larger.write("1.dcm", make_dicom(half, {.instance = "1.2.3.2"}).encode());
+    CHECK(Slide::open(named)->info().warnings ==
+          std::vector<std::string>{"0.dcm: an image of " + std::to_string(width) + " x " + std::to_string(height) +
+                                   " pixels, larger than the slide: it is no level, as its flavour isn't VOLUME "
+                                   "(ImageType (0008,0008))"});
+  }
   const auto slide = Slide::open(small);
   const TemporaryFolder alone;
   CHECK(read_level_rgb(*slide, 0) == read_level_rgb(*Slide::open(alone.write("a.dcm", make_dicom(picture).encode()))));

@@ -88,4 +88,8 @@ TEST_CASE("a slide that has none of its tiles gets a line when it is opened") {
   CHECK(warnings() == Lines{});
   tiles[8].clear();
   CHECK(warnings() == Lines{"level 0 lacks all of its tiles (9): the slide is white"});
+  // Nothing tells what the other page shows.
+  tiff.directories.push_back(level_of(make_stained_picture(48, 48, 1), 32));
+  CHECK(warnings() == Lines{"the image of 48 x 48 pixels isn't like the slide: it is no level",
+                            "level 0 lacks all of its tiles (9): the slide is white"});
 }

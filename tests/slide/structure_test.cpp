@@ -164,9 +164,9 @@ TEST_CASE_FIXTURE(Fixture, "an image of one colour is a level only where the sli
   CHECK(warnings() == Lines{"the image of 400 x 240 pixels isn't like the slide: it is no level"});
   tiff.directories = {plain(1600, 960, 240), plain(800, 480, 241), plain(400, 240, 239)};
   CHECK(found() == "1600x960 800x480 400x240 |");
-  // Where nothing is, nothing differs.
+  // Where nothing is, nothing tells what the others show.
   for (Bytes& tile : tiff.directories[0].tiles) tile.clear();
-  CHECK(found() == "1600x960 800x480 400x240 |");
+  CHECK(found() == "1600x960 | image of 800 x 480 image of 400 x 240");
 }
 
 TEST_CASE_FIXTURE(Fixture, "an image whose size can't be read may be the slide, and no other passes for it") {

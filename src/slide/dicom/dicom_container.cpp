@@ -258,6 +258,7 @@ class SeriesOpener {
   /// Reads the files, and says which are for what.
   void sort_out(const std::string& series, OpenBudget& budget) {
     std::map<std::string, std::uint64_t> seen;  // bytes of the file, by SOPInstanceUID
+    const OpenFile* other = nullptr;            // the largest of another flavour
     for (OpenFile& file : files_) {
       dicom::Reader reader(*file.file, file.name, budget);
       file.instance = read_instance(reader, dicom::Part::whole);
@@ -272,12 +273,28 @@ class SeriesOpener {
       if (!is_new) continue;
       if (instance.flavour() == "VOLUME") {
         levels_.push_back(&file);
-      } else if (const char* name = associated_name(instance.flavour())) {
+        continue;
+      }
+      if (other == nullptr || pixels_of(instance) > pixels_of(other->instance)) other = &file;
+      if (const char* name = associated_name(instance.flavour())) {
         associated_.emplace_back(name, &file);
       }
     }
     std::ranges::stable_sort(associated_, {}, [](const auto& image) { return std::string_view(image.first); });
     if (levels_.empty()) throw_slide_error(path_, "its series has no image of flavour VOLUME (ImageType (0008,0008))");
+    const auto is_smaller = [&](const OpenFile* level) {
+      return pixels_of(level->instance) < pixels_of(other->instance);
+    };
+    if (other == nullptr || !std::ranges::all_of(levels_, is_smaller)) return;
+    slide_.info.warnings.push_back(other->file->path().filename().string() + ": an image of " +
+                                   std::to_string(other->instance.width) + " x " +
+                                   std::to_string(other->instance.height) +
+                                   " pixels, larger than the slide: it is no level, as its flavour isn't VOLUME "
+                                   "(ImageType (0008,0008))");
+  }
+
+  static double pixels_of(const Instance& instance) {
+    return static_cast<double>(instance.width) * static_cast<double>(instance.height);
   }
 
   static const char* associated_name(const std::string& flavour) {
