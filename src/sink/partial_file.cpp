@@ -200,8 +200,9 @@ void PartialFile::publish() {
 
 void PartialFile::discard() noexcept {
   if (descriptor_ < 0) return;
+  const bool is_ours = is_name_of(descriptor_, name_);
   ::close(std::exchange(descriptor_, -1));
-  ::unlink(name_.c_str());
+  if (is_ours) ::unlink(name_.c_str());
 }
 
 void publish_whole(const std::filesystem::path& file, const std::function<void(const std::filesystem::path&)>& write) {

@@ -84,6 +84,14 @@ std::string foreign_entry(const std::filesystem::path& folder) {
   return {};
 }
 
+bool holds_only_ours(const std::filesystem::path& folder) noexcept {
+  try {
+    return foreign_entry(folder).empty();
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
 /// Gives a folder the name of another, which then has the name of the first.
 int trade_names(const std::filesystem::path& name, const std::filesystem::path& target) noexcept {
   if (::renameat2(AT_FDCWD, name.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) return 0;
@@ -294,7 +302,7 @@ void PartialFolder::publish() {
 
 void PartialFolder::discard() noexcept {
   std::error_code ignored;
-  if (is_name_of(lock_, name_)) std::filesystem::remove_all(name_, ignored);
+  if (is_name_of(lock_, name_) && holds_only_ours(name_)) std::filesystem::remove_all(name_, ignored);
   for (auto file = beside_.rbegin(); file != beside_.rend(); ++file) std::filesystem::remove(*file, ignored);
 }
 

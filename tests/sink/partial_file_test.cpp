@@ -100,6 +100,14 @@ TEST_CASE("what gets a file's final name while it is written stays, and what had
   CHECK(text_of(target) == "ours");
 }
 
+TEST_CASE("what takes the place of a file that is written isn't discarded with it") {
+  const test::TemporaryFolder folder;
+  PartialFile file(folder / "a.ome.tif", std::as_bytes(std::span("ours", 4)));
+  std::filesystem::rename(folder.write("b", std::string("theirs")), partial_name(folder / "a.ome.tif"));
+  file.discard();
+  CHECK(text_of(partial_name(folder / "a.ome.tif")) == "theirs");
+}
+
 TEST_CASE("of several that begin one file at once exactly one writes it") {
   constexpr int writers = 3;
   using Clock = std::chrono::steady_clock;

@@ -121,6 +121,19 @@ TEST_CASE("what gets a folder's final name while it is filled stays") {
   CHECK(!fs::exists(target / "zarr.json"));
 }
 
+TEST_CASE("a folder that somebody else put a file into isn't discarded") {
+  const test::TemporaryFolder directory;
+  const fs::path name = directory / "a.partial.ome.zarr";
+  PartialFolder folder(directory / "a.ome.zarr", name);
+  folder.write("0/c/1", std::string_view("ours"));
+  directory.write("a.partial.ome.zarr/notes.txt", std::string("theirs"));
+  folder.discard();
+  CHECK(fs::exists(name / "notes.txt"));
+  fs::remove(name / "notes.txt");
+  folder.discard();
+  CHECK(!fs::exists(name));
+}
+
 TEST_CASE("a folder that is moved away while it is filled isn't begun again") {
   const test::TemporaryFolder directory;
   const fs::path name = directory / "a.partial.ome.zarr";

@@ -73,6 +73,15 @@ std::string compare_orientation(const Instance& instance) {
          (normal > 0.0 ? "mirrored" : "turned") + ": they are read as they are stored";
 }
 
+std::string compare_flavours(const Instance& other, const Instance& largest_level) {
+  constexpr double most_difference = 0.02;
+  const double across = static_cast<double>(other.width) / static_cast<double>(largest_level.width);
+  const double down = static_cast<double>(other.height) / static_cast<double>(largest_level.height);
+  if (across <= 1.0 || std::abs(across - down) > most_difference * down) return {};
+  return "an image of " + std::to_string(other.width) + " x " + std::to_string(other.height) +
+         " pixels, larger than the slide: it is no level, as its flavour isn't VOLUME (ImageType (0008,0008))";
+}
+
 std::string compare_places(const OpenFile& file, const Level& level) {
   // A single tile can only be at one place.
   if (level.columns * level.rows == 1) return {};

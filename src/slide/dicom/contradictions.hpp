@@ -30,6 +30,10 @@ std::string compare_orientation(const Instance& instance);
 /// \throws SlideError where places that are all different follow each other in another order
 std::string compare_places(const OpenFile& file, const Level& level);
 
+/// The flavour of an image against its size: one that is larger than the largest level, of its shape, may be the slide.
+/// Macro images of small regions are larger, too, and have another shape.
+std::string compare_flavours(const Instance& other, const Instance& largest_level);
+
 /// Whether two instances show different optical paths: by the identifiers of their frames, or by the identifier or
 /// wavelength of OpticalPathSequence. Descriptions are free text. What only one of them says is no difference.
 bool have_different_paths(const Instance& a, const Instance& b);

@@ -282,15 +282,11 @@ class SeriesOpener {
     }
     std::ranges::stable_sort(associated_, {}, [](const auto& image) { return std::string_view(image.first); });
     if (levels_.empty()) throw_slide_error(path_, "its series has no image of flavour VOLUME (ImageType (0008,0008))");
-    const auto is_smaller = [&](const OpenFile* level) {
-      return pixels_of(level->instance) < pixels_of(other->instance);
-    };
-    if (other == nullptr || !std::ranges::all_of(levels_, is_smaller)) return;
-    slide_.info.warnings.push_back(other->file->path().filename().string() + ": an image of " +
-                                   std::to_string(other->instance.width) + " x " +
-                                   std::to_string(other->instance.height) +
-                                   " pixels, larger than the slide: it is no level, as its flavour isn't VOLUME "
-                                   "(ImageType (0008,0008))");
+    if (other == nullptr) return;
+    const auto* largest =
+        *std::ranges::max_element(levels_, {}, [](const OpenFile* file) { return pixels_of(file->instance); });
+    const std::string line = dicom::compare_flavours(other->instance, largest->instance);
+    if (!line.empty()) slide_.info.warnings.push_back(other->file->path().filename().string() + ": " + line);
   }
 
   static double pixels_of(const Instance& instance) {
