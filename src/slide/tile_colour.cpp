@@ -2,16 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <slidestream/error.hpp>
-#include <span>
 #include <vector>
 
 #include "codec/jpeg_stream.hpp"
-#include "codec/tile_rule.hpp"
 #include "slide/codestream.hpp"
 #include "slide/jpeg2000_decoder.hpp"
-#include "slide/level_coding.hpp"
 #include "slide/tile_bytes.hpp"
 #include "slide/tile_head.hpp"
 
@@ -37,6 +33,11 @@ CodedFrame frame_of_jpeg2000(std::span<const std::byte> front) {
 
 }  // namespace
 
+std::optional<CodedFrame> frame_of_tile(const Level& level, const LevelCoding& coding, const TileRange& tile,
+                                        const std::function<void(std::uint64_t, std::span<std::byte>)>& read) {
+  return parse_tile_head(tile, coding, read, level.codec == Codec::jpeg ? frame_of_jpeg : frame_of_jpeg2000);
+}
+
 Colour colour_of_tiles(const Slide& slide, std::size_t index) {
   const Level& level = slide.coded_level(index);
   if (is_grey(level.colour) || (level.codec != Codec::jpeg && level.codec != Codec::jpeg2000)) return level.colour;
@@ -47,8 +48,7 @@ Colour colour_of_tiles(const Slide& slide, std::size_t index) {
   const auto first = std::ranges::find_if(coding.tiles, is_there);
   if (first == coding.tiles.end()) return level.colour;
   const auto read = [&slide](std::uint64_t offset, std::span<std::byte> to) { slide.read(offset, to); };
-  const auto parse = level.codec == Codec::jpeg ? frame_of_jpeg : frame_of_jpeg2000;
-  const std::optional<CodedFrame> frame = parse_tile_head(*first, coding, read, parse);
+  const std::optional<CodedFrame> frame = frame_of_tile(level, coding, *first, read);
   if (!frame || frame->components < 3) return level.colour;
   const TileDemand demand = demand_for(level, coding.tiles_say_colour, first - coding.tiles.begin());
   return colour_of_frame(demand, *frame).value_or(level.colour);

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -24,7 +25,7 @@ try:
     import numpy
     import openslide_bin
     import openslide
-    import tifffile  # noqa: F401
+    import tifffile
     LIBRARY = next(pathlib.Path(openslide_bin.__file__).parent.glob("libopenslide.so*"))
 except ImportError:
     openslide = None
@@ -351,6 +352,43 @@ class Untrusted(Case):
             results = [self.run_with(library, "info", slide) for library in (LIBRARY, "/none.so")]
             self.assertEqual(results[0].stderr, results[1].stderr)
             self.assertNotIn("OpenSlide", results[0].stderr)
+
+
+class Contradictions(Case):
+    """TIFF that OpenSlide reads by its tags alone."""
+
+    def written(self):
+        for write, name, size in ((openslide_files.write_philips, "philips.tiff", (1024, 1024)),
+                                  (openslide_files.write_trestle, "trestle.tif", (700, 600))):
+            path = self.folder / name
+            write(path, openslide_files.picture(*size))
+            yield path
+
+    def with_tag(self, path, level, tag, value):
+        """Overwrites the number of a tag."""
+        with tifffile.TiffFile(path, mode="r+") as file:
+            file.pages[level].tags[tag].overwrite(value)
+
+    def test_an_orientation_is_refused(self):
+        for path in self.written():
+            with self.subTest(path.name):
+                self.assertDone(self.pipeline("info", path))
+                # In the place of XResolution.
+                content = bytearray(path.read_bytes())
+                at = content.index(struct.pack("<HHI", 282, 5, 1))
+                content[at:at + 12] = struct.pack("<HHIHH", 274, 3, 1, 3, 0)
+                path.write_bytes(content)
+                self.assertRefused(self.pipeline("info", path),
+                                   f"{path}: level 0: Orientation 3 isn't applied by OpenSlide, which reads this file")
+
+    def test_a_tag_that_its_tiles_contradict_is_refused(self):
+        for path in self.written():
+            with self.subTest(path.name):
+                with tifffile.TiffFile(path) as file:
+                    last = len(file.pages) - 1
+                self.with_tag(path, last, "PhotometricInterpretation", 2)
+                self.assertRefused(self.pipeline("info", path), f"{path}: level {last}: tile 0 is YCbCr by its markers",
+                                   "OpenSlide, which reads this file, follows PhotometricInterpretation 2 RGB")
 
 
 class Check(Case):

@@ -55,7 +55,7 @@ const char* openslide_detect_vendor(const char* file) {
   std::ifstream stream(file);
   std::string begin(7, ' ');
   stream.read(begin.data(), 7);
-  return begin == "made up" || state().takes_all ? "made-up" : nullptr;
+  return begin == "made up" || state().takes_all ? state().vendor.c_str() : nullptr;
 }
 
 Handle* openslide_open(const char* file) {

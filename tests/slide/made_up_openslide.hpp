@@ -34,6 +34,7 @@ struct MadeUpOpenSlide {
   std::vector<unsigned char> icc;
   std::string open_error;
   bool takes_all = false;  ///< any file
+  std::string vendor = "made-up";
   std::string read_error = "a\nbad tile";
   /// Rectangles of level 0 with this pixel of level 0 in them fail; negative: none.
   std::int64_t bad_x = -1;

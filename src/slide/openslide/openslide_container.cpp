@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <slidestream/error.hpp>
@@ -28,8 +29,10 @@
 #include "slide/openslide/focal_planes.hpp"
 #include "slide/openslide/kinds.hpp"
 #include "slide/openslide/library.hpp"
+#include "slide/openslide/tiff_levels.hpp"
 #include "slide/pixel_size.hpp"
 #include "slide/pixels.hpp"
+#include "slide/tiff/raw_directory.hpp"
 #include "slide/tiff/tiff_container.hpp"
 #include "slide/tile_job.hpp"
 #include "slide/tile_limits.hpp"
@@ -196,32 +199,18 @@ class OpenSlideContainer final : public Container {
 
  public:
   OpenSlideContainer(std::shared_ptr<const Library> library, const File& file)
-      : path_(file.path()), handles_(std::move(library), file.path(), file.descriptor()) {}
+      : file_(file), path_(file.path()), handles_(std::move(library), file.path(), file.descriptor()) {}
 
   Handles& handles() noexcept { return handles_; }
   void set_background(const Background& background) { background_ = background; }
   void add_level(Scale scale) { scales_.push_back(scale); }
 
+  /// The tag of the profile of all levels, where the library gives none. The file outlives this.
+  void set_icc(const RawEntry& entry) { icc_ = entry; }
+
   IccProfile icc_profile(std::size_t) const override {
-    return with_handle([](const Handle& handle) -> IccProfile {
-      const Functions& call = handle.call();
-      if (call.get_icc_profile_size == nullptr) return {};
-      const std::int64_t size = call.get_icc_profile_size(handle.get());
-      if (size <= 0) return {};
-      if (std::string fault = icc_size_fault(static_cast<std::uint64_t>(size)); !fault.empty()) {
-        IccProfile profile;
-        profile.fault = std::move(fault);
-        return profile;
-      }
-      std::vector<std::byte> bytes(static_cast<std::size_t>(size));
-      call.read_icc_profile(handle.get(), bytes.data());
-      if (std::string error = handle.error(); !error.empty()) {
-        IccProfile profile;
-        profile.fault = std::move(error);
-        return profile;
-      }
-      return checked_icc_profile(std::move(bytes));
-    });
+    IccProfile profile = profile_of_library();
+    return profile.bytes.empty() && profile.fault.empty() ? icc_profile_of(file_, icc_) : profile;
   }
 
   AssociatedImage read_associated(std::size_t, const std::string& name) const override {
@@ -287,6 +276,28 @@ class OpenSlideContainer final : public Container {
   }
 
  private:
+  IccProfile profile_of_library() const {
+    return with_handle([](const Handle& handle) -> IccProfile {
+      const Functions& call = handle.call();
+      if (call.get_icc_profile_size == nullptr) return {};
+      const std::int64_t size = call.get_icc_profile_size(handle.get());
+      if (size <= 0) return {};
+      if (std::string fault = icc_size_fault(static_cast<std::uint64_t>(size)); !fault.empty()) {
+        IccProfile profile;
+        profile.fault = std::move(fault);
+        return profile;
+      }
+      std::vector<std::byte> bytes(static_cast<std::size_t>(size));
+      call.read_icc_profile(handle.get(), bytes.data());
+      if (std::string error = handle.error(); !error.empty()) {
+        IccProfile profile;
+        profile.fault = std::move(error);
+        return profile;
+      }
+      return checked_icc_profile(std::move(bytes));
+    });
+  }
+
   /// \throws TileError with the library's words; the handle isn't used again then
   void read(std::uint32_t* to, std::int64_t x, std::int64_t y, std::size_t level, std::int64_t width,
             std::int64_t height) const {
@@ -300,8 +311,10 @@ class OpenSlideContainer final : public Container {
     }
   }
 
+  const File& file_;
   const std::filesystem::path path_;
   mutable Handles handles_;
+  RawEntry icc_;
   Background background_;
   std::vector<Scale> scales_;
 };
@@ -461,8 +474,13 @@ void open_by_openslide(Slide::Impl& slide, std::unique_ptr<File> file, const Ope
   const bool is_for_tiff = vendor == nullptr || std::string_view(vendor) == "generic-tiff";
   if (is_for_tiff && (kind == nullptr || kind->is_tiff)) return open_tiff(slide, std::move(file), options);
   if (file->size() < 2) throw_slide_error(path, "has " + std::to_string(file->size()) + " bytes");
+  openslide::TiffLevels levels;
+  if (vendor != nullptr && openslide::are_levels_directories(vendor)) {
+    levels = openslide::check_tiff_levels(*file, options);
+  }
   try {
     auto container = std::make_unique<OpenSlideContainer>(library, *file);
+    container->set_icc(levels.icc);
     std::unique_ptr<Handle> handle = container->handles().take();
     Opener(slide, *handle, options).read(*container);
     const std::size_t planes = focal_planes_of(kind, *file, *handle);
@@ -470,6 +488,7 @@ void open_by_openslide(Slide::Impl& slide, std::unique_ptr<File> file, const Ope
     if (planes > 1) {
       slide.info.warnings.push_back("has " + std::to_string(planes) + " focal planes, of which OpenSlide reads one");
     }
+    std::ranges::move(levels.warnings, std::back_inserter(slide.info.warnings));
     slide.info.container = "OpenSlide";
     slide.info.library = library->name() + ", " + library->file();
     slide.info.file_size = size_of_files(path);

@@ -19,17 +19,20 @@ bool is_tiff(std::span<const std::byte> first, const File&) {
          });
 }
 
-IccProfile TiffContainer::icc_profile(std::size_t level) const {
+IccProfile icc_profile_of(const File& file, const RawEntry& entry) {
   constexpr std::array<std::uint16_t, 2> byte_types = {1, 7};  // BYTE, UNDEFINED
-  const RawEntry& own = levels_.at(level).icc;
-  const RawEntry& entry = own.count == 0 ? levels_.front().icc : own;
   if (entry.count == 0) return {};
   if (entry.type != byte_types[0] && entry.type != byte_types[1]) {
     IccProfile profile;
     profile.fault = "the ICC profile has type " + std::to_string(entry.type) + ", supported are BYTE and UNDEFINED";
     return profile;
   }
-  return read_icc_profile(file_, entry.value_at, entry.count);
+  return read_icc_profile(file, entry.value_at, entry.count);
+}
+
+IccProfile TiffContainer::icc_profile(std::size_t level) const {
+  const RawEntry& own = levels_.at(level).icc;
+  return icc_profile_of(file_, own.count == 0 ? levels_.front().icc : own);
 }
 
 std::uint64_t TiffContainer::kept_bytes() const noexcept {

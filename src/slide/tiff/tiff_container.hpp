@@ -78,6 +78,9 @@ class TiffContainer final : public Container {
   std::vector<std::uint64_t> associated_;  ///< where their directories lie
 };
 
+/// The profile of a directory's tag ICCProfile; none where its count is 0.
+IccProfile icc_profile_of(const File& file, const RawEntry& entry);
+
 bool is_tiff(std::span<const std::byte> first, const File& file);
 void open_tiff(Slide::Impl& slide, std::unique_ptr<File> file, const OpenOptions& options);
 
