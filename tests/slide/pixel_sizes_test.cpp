@@ -230,6 +230,30 @@ TEST_CASE_FIXTURE(Fixture, "OME-XML that is damaged is passed over, and a line s
         Lines{"its OME-XML lies in another file, which isn't read"});
 }
 
+TEST_CASE_FIXTURE(Fixture,
+                  "an attribute that stands twice in an element of OME-XML gets a line, and the first counts") {
+  const auto check = [](const SlideInfo& info, const std::string& attribute) {
+    CHECK(info.mpp.value_or(0.0) == doctest::Approx(0.25));
+    CHECK(info.warnings == Lines{"an element of its OME-XML has " + attribute + " twice: the first counts"});
+  };
+  const std::string own = size("0.25", "µm");
+  check(ome(own + " PhysicalSizeX=\"0.5\""), "PhysicalSizeX");
+  check(ome(own + " Type=\"uint8\" Type=\"uint8\" PhysicalSizeX=\"0.5\""), "PhysicalSizeX");
+  check(ome(own, "<Experimenter FirstName=\"a\" FirstName=\"b\"/>"), "FirstName");
+  check(ome(own, "<Experimenter a1=\"a\" a1=\"b\"/>"), "an attribute of an unknown name");
+  // With a prefix it is another one, and each element has its own.
+  CHECK(ome(own + " x:PhysicalSizeX=\"0.5\"", "<A ID=\"a\"/><A ID=\"a\"/>").warnings == Lines{});
+}
+
+TEST_CASE_FIXTURE(Fixture, "of several Pixels in the slide's Image the first counts, with a line") {
+  const std::string further = "/></Image><Image Name=\"label\"><Pixels SizeX=\"9\" SizeY=\"9\"/><Pixels SizeX=\"9\"";
+  const std::string begin = "<OME><Image Name=\"a\"><Pixels SizeX=\"100\" SizeY=\"60\" " + size("0.25", "µm");
+  SlideInfo info = described(begin + "/><Pixels SizeX=\"100\" SizeY=\"60\" " + size("0.5", "µm") + "/></Image></OME>");
+  CHECK(info.mpp.value_or(0.0) == doctest::Approx(0.25));
+  CHECK(info.warnings == Lines{"the slide's Image in its OME-XML has 2 Pixels: the first counts"});
+  CHECK(described(begin + further + "/></Image></OME>").warnings == Lines{});
+}
+
 TEST_CASE_FIXTURE(Fixture, "the schema of 2003 has micrometres at the Image") {
   const std::string image = "<OME><Image Name=\"a\" PixelSizeX=\"0.5\" PixelSizeY=\"0.25\"><Pixels SizeX=\"100\"";
   const SlideInfo info = described(image + "/></Image></OME>");
@@ -313,14 +337,21 @@ TEST_CASE_FIXTURE(Fixture, "resolution tags count where text says nothing, in OM
     CHECK(described(text).mpp.value() == doctest::Approx(0.5));
     resolution(20000, 10000, 3);
     CHECK(described(text).mpp_y.value() == doctest::Approx(1.0));
-    // Without a unit, of a printer, and of no size.
+    // Without a unit, and of a printer.
     for (const auto& [pixels, unit] :
-         std::vector<std::pair<std::uint64_t, std::uint64_t>>{{20000, 1}, {300, 2}, {72, 2}, {118, 3}}) {
+         std::vector<std::pair<std::uint64_t, std::uint64_t>>{{1, 1}, {1200, 1}, {300, 2}, {72, 2}, {118, 3}}) {
       resolution(pixels, pixels, unit);
       CHECK_FALSE(described(text).mpp.has_value());
       CHECK(described(text).warnings.empty());
     }
   }
+  // A slide's, if it had a unit.
+  resolution(20000, 20000, 1);
+  CHECK(described("Some scanner|MPP = 0.25").warnings == Lines{});
+  CHECK(described("ImageJ=1.53t\nunit=cm\n").warnings == Lines{});
+  CHECK_FALSE(described("").mpp.has_value());
+  CHECK(described("").warnings ==
+        Lines{"ResolutionUnit 1 is no unit of length: XResolution and YResolution say no size of pixels"});
   // What can't be what it says.
   const auto lines = [this] {
     const SlideInfo info = described("");

@@ -352,6 +352,10 @@ class SeriesOpener {
                          "a pixel's part of ImagedVolumeHeight (0048,0002)", info, most);
     settle_pixel_size(info, said, place, volume, "the imaged volume (0048,0001)");
     if (!said.x && info.mpp) dicom::compare_volumes(firsts, info);
+    if (!info.mpp && instance.has_misplaced_spacing) {
+      info.warnings.push_back(std::string(spacing) +
+                              " stands outside of the functional groups, where it says nothing: it is passed over");
+    }
     if (!is_own || !said.x || are_far_apart(said)) return;
     spacing_ = said;
     compare_with_others(said, spacing, image);

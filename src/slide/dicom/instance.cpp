@@ -116,6 +116,9 @@ class InstanceReader {
       case 0x00280011:
         to.tile_width = number(element, "Columns");
         return 0;
+      case 0x00280030:
+        to.has_misplaced_spacing = element.length > 0;
+        return 0;
       case 0x00280100:
         to.bits_allocated = number(element, "BitsAllocated");
         return 0;

@@ -62,6 +62,7 @@ struct Instance {
   std::optional<double> mm_y;
   std::optional<OwnSpacing> own_spacing;  ///< of the first such frame
   bool spacings_differ = false;           ///< frames say several sizes, or some of them none: there is none then
+  bool has_misplaced_spacing = false;     ///< PixelSpacing outside of the functional groups
   std::optional<double> volume_mm_x;      ///< size of the image, millimetres
   std::optional<double> volume_mm_y;
   /// ImageOrientationSlide: cosines of the first row's direction, then of the first column's, to X, Y and Z.

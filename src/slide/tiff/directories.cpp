@@ -452,6 +452,7 @@ class DirectoryReader {
     const SaidPixelSize said = ome_ ? ome_->pixel_size : read_description(text, image.size(), tile, slide_.info);
     const SaidPixelSize by_tags = size_by_resolution(raw_, directory, text, slide_.info.warnings);
     settle_pixel_size(slide_.info, said, ome_ ? "OME-XML" : "the description", by_tags, "the resolution");
+    if (!slide_.info.mpp && options_.mpp <= 0.0) warn_of_lacking_unit(raw_, directory, slide_.info.warnings);
     if (!said.x && !said.y) compare_resolutions(raw_, levels, text, by_tags, slide_.info);
   }
 

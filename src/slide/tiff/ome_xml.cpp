@@ -95,6 +95,15 @@ std::size_t place_along(const OmeImage& image, std::size_t plane, char wanted) {
   return 0;
 }
 
+/// Letters alone, as OME's schema has them.
+std::string shown_attribute(std::string_view name) {
+  constexpr std::size_t longest = 40;
+  const bool is_shown = name.size() <= longest && std::ranges::all_of(name, [](char c) {
+                          return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == ':';
+                        });
+  return is_shown ? std::string(name) : "an attribute of an unknown name";
+}
+
 struct ObjectiveOfXml {
   std::string_view id;
   std::string_view instrument;
@@ -126,6 +135,8 @@ class OmeReader {
       return std::move(result_);
     }
     count_images();
+    warn_of_repeated_attribute();
+    warn_of_further_pixels(nodes[result_.slide]);
     compare_type(child_of(nodes[result_.slide], "Pixels"));
     read_pixel_size(nodes[result_.slide]);
     read_magnification(nodes[result_.slide]);
@@ -246,6 +257,29 @@ class OmeReader {
         result_.images, [&](const OmeImage& i) { return !i.associated.empty() || area(i) <= area(chosen); });
     info_.warnings.push_back("holds " + std::to_string(result_.images.size()) + " images, and one is read" +
                              (is_largest ? "" : ", the first, which isn't the largest"));
+  }
+
+  /// XML allows each attribute once, and the parser doesn't mind.
+  void warn_of_repeated_attribute() {
+    std::string_view found;
+    std::vector<std::string_view> names;
+    for_each_element(root_, [&](const pugi::xml_node& node) {
+      if (!found.empty()) return;
+      names.clear();
+      for (const pugi::xml_attribute& attribute : node.attributes()) names.emplace_back(attribute.name());
+      std::ranges::sort(names);
+      if (const auto twice = std::ranges::adjacent_find(names); twice != names.end()) found = *twice;
+    });
+    if (found.empty()) return;
+    info_.warnings.push_back("an element of its OME-XML has " + shown_attribute(found) + " twice: the first counts");
+  }
+
+  void warn_of_further_pixels(const pugi::xml_node& image) {
+    const auto is_pixels = [](const pugi::xml_node& child) { return is_named(child, "Pixels"); };
+    const auto count = std::ranges::count_if(image.children(), is_pixels);
+    if (count < 2) return;
+    info_.warnings.push_back("the slide's Image in its OME-XML has " + std::to_string(count) +
+                             " Pixels: the first counts");
   }
 
   /// What the slide's image is called, who made it, and the pairs of map annotations: <M K="key">value</M>.

@@ -135,6 +135,21 @@ SaidPixelSize size_by_resolution(const RawTiff& raw, const RawDirectory& directo
   return {x, checked(said.y, "YResolution")};
 }
 
+void warn_of_lacking_unit(const RawTiff& raw, const RawDirectory& directory, std::vector<std::string>& warnings) {
+  std::string fault;
+  if (directory.find(TIFFTAG_RESOLUTIONUNIT) == nullptr) return;
+  if (raw.only_number(directory, TIFFTAG_RESOLUTIONUNIT, fault) != std::optional<std::uint64_t>(RESUNIT_NONE)) return;
+  // What can't be read is another fault, and says nothing without a unit.
+  std::vector<std::string> faults;
+  const Resolution resolution = read_resolution(raw, directory, faults);
+  const auto can_be_scanned = [](const std::optional<double>& pixels) {
+    return pixels && *unit_of_tag(RESUNIT_INCH) / *pixels <= most_scanned_pixel_size &&
+           *unit_of_tag(RESUNIT_CENTIMETER) / *pixels >= least_by_resolution;
+  };
+  if (!can_be_scanned(resolution.x) && !can_be_scanned(resolution.y)) return;
+  warnings.emplace_back("ResolutionUnit 1 is no unit of length: XResolution and YResolution say no size of pixels");
+}
+
 void compare_resolutions(const RawTiff& raw, const std::vector<const Candidate*>& levels, std::string_view description,
                          const SaidPixelSize& said, SlideInfo& info) {
   if ((!said.x && !said.y) || are_far_apart(said)) return;

@@ -16,6 +16,10 @@ namespace slidestream {
 SaidPixelSize size_by_resolution(const RawTiff& raw, const RawDirectory& directory, std::string_view description,
                                  std::vector<std::string>& warnings);
 
+/// Adds a line where resolutions that could be a slide's have no unit of length, whether inches or centimetres are
+/// meant. For slides without another pixel size.
+void warn_of_lacking_unit(const RawTiff& raw, const RawDirectory& directory, std::vector<std::string>& warnings);
+
 /// Adds a line about the first smaller level whose resolution tags contradict by its size those of the largest image,
 /// which count. None where all of them repeat the largest image's.
 /// \param levels  of `info`, in its order
