@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "slide/likeness/black_places.hpp"
 #include "slide/likeness/compared_levels.hpp"
 #include "slide/likeness/correlation.hpp"
 #include "slide/likeness/level_cells.hpp"
@@ -70,32 +71,11 @@ bool show_single_pixels(const ComparedLevels& levels, const std::vector<const Le
   return pairs.size() > 0 && pairs.are_alike();
 }
 
-}  // namespace
-
-std::uint64_t likeness_bytes(const Level& larger, const Level& level) noexcept {
-  const ComparisonPlan plan(larger, level);
-  if (plan.is_tiny || plan.has_huge_tiles) return 0;
-  const std::int64_t most = plan.parts + (plan.has_places ? 1 : 0);
-  const double tiles = static_cast<double>(std::min(most, level.columns * level.rows));
-  const double parts = std::min(tiles * static_cast<double>(tile_pixels(level)),
-                                static_cast<double>(level.width) * static_cast<double>(level.height));
-  // A pixel of the smaller level more along each axis, as its border lies within a tile of the larger one.
-  const double cell = (plan.cell_width + plan.factor_x) * (plan.cell_height + plan.factor_y);
-  const double most_cell = std::min(cell, static_cast<double>(most_cell_pixels));
-  // With each place: what its pixels cover.
-  return static_cast<std::uint64_t>(parts + most_cell +
-                                    most_cell / (plan.factor_x * plan.factor_y) * sizeof(CoveredPixels));
-}
-
-bool is_like_level(const Slide& slide, std::size_t larger, std::size_t level, const OpenBudget& budget) {
-  const ComparedLevels levels(slide, larger, level, budget);
-  if (levels.plan.is_tiny) return true;
-  if (levels.plan.has_huge_tiles) return false;
-  const std::vector<LevelPart> parts = read_parts(levels);
+bool are_alike(const ComparedLevels& levels, const std::vector<LevelPart>& parts, const std::vector<LevelCell>& all) {
   PlaceJudge judge(levels);
   Pairs pairs;
   std::vector<const LevelCell*> compared;
-  const std::vector<LevelCell> cells = choose_cells(levels, parts);
+  const std::vector<LevelCell> cells = choose_cells(all);
   // Of one colour: it shows nothing but that.
   const bool is_plain = cells.empty() || cells.front().contrast == 0;
   std::uint64_t unseen = 0;
@@ -119,6 +99,33 @@ bool is_like_level(const Slide& slide, std::size_t larger, std::size_t level, co
   if (!pairs.are_alike() && !show_single_pixels(levels, compared)) return false;
   if (has_other_colours(levels, compared)) return false;
   return !levels.plan.has_places || !judge.has_unlike_corner(parts);
+}
+
+}  // namespace
+
+std::uint64_t likeness_bytes(const Level& larger, const Level& level) noexcept {
+  const ComparisonPlan plan(larger, level);
+  if (plan.is_tiny || plan.has_huge_tiles) return 0;
+  const std::int64_t most = plan.parts + (plan.has_places ? 1 : 0);
+  const double tiles = static_cast<double>(std::min(most, level.columns * level.rows));
+  const double parts = std::min(tiles * static_cast<double>(tile_pixels(level)),
+                                static_cast<double>(level.width) * static_cast<double>(level.height));
+  // A pixel of the smaller level more along each axis, as its border lies within a tile of the larger one.
+  const double cell = (plan.cell_width + plan.factor_x) * (plan.cell_height + plan.factor_y);
+  const double most_cell = std::min(cell, static_cast<double>(most_cell_pixels));
+  // With each place: what its pixels cover.
+  return static_cast<std::uint64_t>(parts + most_cell +
+                                    most_cell / (plan.factor_x * plan.factor_y) * sizeof(CoveredPixels));
+}
+
+LevelLikeness likeness_of(const Slide& slide, std::size_t larger, std::size_t level, const OpenBudget& budget) {
+  const ComparedLevels levels(slide, larger, level, budget);
+  if (levels.plan.is_tiny) return {true, {}};
+  if (levels.plan.has_huge_tiles) return {false, {}};
+  const std::vector<LevelPart> parts = read_parts(levels);
+  const std::vector<LevelCell> cells = all_cells(levels, parts);
+  if (!are_alike(levels, parts, cells)) return {false, {}};
+  return {true, look_at_black_places(levels, cells)};
 }
 
 }  // namespace slidestream

@@ -4,9 +4,16 @@
 #include <cstdint>
 #include <slidestream/slide.hpp>
 
+#include "slide/likeness/black_places.hpp"
 #include "slide/open_budget.hpp"
 
 namespace slidestream {
+
+/// What the comparison of a level with a larger one tells.
+struct LevelLikeness {
+  bool is_like = false;
+  BlackPlaces black;  ///< of a level that is like the larger one
+};
 
 /// Whether a level shows what a larger one shows: the places of the smaller one with the most contrast are compared
 /// with the means of the pixels that they cover in the larger one, by correlation or by difference, and with single
@@ -22,19 +29,20 @@ namespace slidestream {
 ///
 /// A level isn't like the larger one, either, if its colours are those with red, green and blue in another order, are
 /// numbers of YCbCr that are read as RGB, are RGB that is read as YCbCr, lack red, green or blue, or are grey where the
-/// larger one has colours, or the reverse. A level that is darker, paler or tinted is like it.
+/// larger one has colours, or the reverse. Of another order clear stain on a hundredth of the slide mostly tells. A
+/// level that is darker, paler or tinted is like it.
 ///
 /// The comparison reads all tiles of the smaller level. It reads at most eight if the level has more than 2^23 pixels.
 /// So it does if the level has a half, a quarter and so on of the larger one's size, to the pixel, and more than
 /// 5 * 2^20 pixels, or 5 * 2^18 beside JPEG 2000. Of the larger level it reads six places, mostly a tile each, twice
-/// unless both are grey. The corners take four tiles of the smaller level and eight places of the larger one more.
-/// Levels of less than 2^10 pixels, or of a millionth of the larger one's, show no readable label and are like it.
-/// Levels with tiles of more than 2^24 pixels aren't. Pictures of at most 2^26 pixels are held at a time. In the
-/// calling thread. \param budget  asked before each tile and place. \throws SlideError when the system fails, or the
-/// budget is spent
-bool is_like_level(const Slide& slide, std::size_t larger, std::size_t level, const OpenBudget& budget);
+/// unless both are grey, a third time where the rows with the most colour have one there, and up to four where this one
+/// is black. The corners take four tiles of the smaller level and eight places of the larger one more. Levels of less
+/// than 2^10 pixels, or of a millionth of the larger one's, show no readable label and are like it. Levels with tiles
+/// of more than 2^24 pixels aren't. Pictures of at most 2^26 pixels are held at a time. In the calling thread. \param
+/// budget  asked before each tile and place. \throws SlideError when the system fails, or the budget is spent
+LevelLikeness likeness_of(const Slide& slide, std::size_t larger, std::size_t level, const OpenBudget& budget);
 
-/// Most bytes of pictures that `is_like_level` holds at a time for these levels, as files have them.
+/// Most bytes of pictures that `likeness_of` holds at a time for these levels, as files have them.
 std::uint64_t likeness_bytes(const Level& larger, const Level& level) noexcept;
 
 }  // namespace slidestream

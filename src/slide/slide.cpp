@@ -111,6 +111,12 @@ std::string cut_padding(const Slide& slide, Slide::Impl& impl, std::size_t level
          " of them are the slide";
 }
 
+std::string black_places_line(std::size_t level, const BlackPlaces& places) {
+  return "level " + std::to_string(level) + " is black where level " + std::to_string(level - 1) + " isn't, at " +
+         std::to_string(places.lost) + " of " + std::to_string(places.looked_at) +
+         " black places that were looked at: pixels of it may be lost";
+}
+
 /// Makes an image of a level.
 void make_associated(Slide::Impl& impl, std::size_t level, std::string name) {
   impl.info.associated.push_back(std::move(name));
@@ -164,9 +170,11 @@ void settle_levels(const Slide& slide, Slide::Impl& impl, const OpenOptions& opt
     impl.compared_bytes = std::max(impl.compared_bytes, likeness_bytes(slide.coded_level(i - 1), slide.coded_level(i)));
     // Nothing tells what a page shows beside a level of which there is nothing.
     const bool is_told = has_any_tile(slide, i - 1) || !has_any_tile(slide, i);
-    is_found = is_told && is_like_level(slide, i - 1, i, budget);
+    const LevelLikeness likeness = is_told ? likeness_of(slide, i - 1, i, budget) : LevelLikeness{};
+    is_found = likeness.is_like;
     if (is_found) {
       if (!line.empty()) impl.info.warnings.push_back(line);
+      if (likeness.black.lost > 0) impl.info.warnings.push_back(black_places_line(i, likeness.black));
       ++i;
       continue;
     }

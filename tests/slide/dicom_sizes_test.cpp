@@ -279,23 +279,23 @@ void check_size(const SlideInfo& info, double size, const Lines& lines) {
 
 TEST_CASE("DICOM: PixelSpacing outside of the functional groups gets a line where nothing else says the size") {
   const TemporaryFolder folder;
-  const auto info_of = [&](const std::string& spacing, const std::string& misplaced, std::optional<float> across) {
+  const auto info_of = [&](const std::string& spacing, const std::string& misplaced, bool has_volume) {
     DicomFile file = make_dicom(picture_for(Codec::jpeg));
     DicomSet measures;
     if (!spacing.empty()) measures.text(0x00280030, "DS", spacing);
     DicomSet shared;
     shared.items(0x00289110, {measures});
     file.set.items(0x52009229, {shared}).text(0x00280030, "DS", misplaced);
-    if (across) file.set.real(0x00480001, *across).real(0x00480002, *across * height / width);
+    if (has_volume) file.set.real(0x00480001, 0.0375F).real(0x00480002, 0.025F);
     return Slide::open(folder.write("slide.dcm", file.encode()))->info();
   };
-  const SlideInfo alone = info_of("", "0.0005\\0.0005", {});
+  const SlideInfo alone = info_of("", "0.0005\\0.0005", false);
   CHECK_FALSE(alone.mpp.has_value());
   CHECK(alone.warnings == Lines{"PixelSpacing (0028,0030) stands outside of the functional groups, where it says "
                                 "nothing: it is passed over"});
-  CHECK(info_of("", "", {}).warnings == Lines{});
-  CHECK(info_of("0.00025\\0.00025", "0.0005\\0.0005", {}).warnings == Lines{});
-  CHECK(info_of("", "0.0005\\0.0005", 0.0375F).warnings == Lines{});
+  CHECK(info_of("", "", false).warnings == Lines{});
+  CHECK(info_of("0.00025\\0.00025", "0.0005\\0.0005", false).warnings == Lines{});
+  CHECK(info_of("", "0.0005\\0.0005", true).warnings == Lines{});
 }
 
 TEST_CASE("DICOM: smaller levels say the pixel size where the largest image doesn't, before the imaged volume") {

@@ -209,6 +209,35 @@ Picture recoloured(Picture picture, const std::function<Samples(const Samples&)>
   return picture;
 }
 
+/// A slide of 1024 x 1024 pixels, with a stained piece on a hundredth of it.
+Picture piece_on_glass(const Samples& stain) {
+  constexpr int side = 1024;
+  constexpr int piece = 103;
+  constexpr int begin = 300;
+  const Samples glass = {241.0, 240.0, 238.0};
+  Picture picture{side, side, 3, {}};
+  picture.data.reserve(std::size_t{3} * side * side);
+  for (int y = 0; y < side; ++y) {
+    for (int x = 0; x < side; ++x) {
+      const bool is_tissue = x >= begin && x < begin + piece && y >= begin && y < begin + piece;
+      const double density = is_tissue ? 0.7 + 0.3 * std::sin(x / 9.0) * std::cos(y / 7.0) : 0.0;
+      for (std::size_t i = 0; i < 3; ++i) {
+        picture.data.push_back(to_sample(glass[i] + density * (stain[i] - glass[i]) + grain(x, y, 1, 4)));
+      }
+    }
+  }
+  return picture;
+}
+
+/// As if nothing had been written there.
+Picture black_tile(Picture picture, int at, int side) {
+  for (int y = at; y < at + side; ++y) {
+    const auto from = static_cast<std::ptrdiff_t>(3 * (y * picture.width + at));
+    std::fill_n(picture.data.begin() + from, 3 * side, std::uint8_t{0});
+  }
+  return picture;
+}
+
 double grey_of(const Samples& rgb) { return 0.299 * rgb[0] + 0.587 * rgb[1] + 0.114 * rgb[2]; }
 
 Samples ycbcr_of(const Samples& rgb) {
@@ -384,6 +413,40 @@ TEST_CASE("an image in other colours than the slide's is no level (long)") {
     check_no_level(of_ycbcr, level);
     check_no_level(of_grey, level);
   }
+}
+
+TEST_CASE("a level with its colours in another order is no level, however little of a slide is tissue") {
+  // A hundredth of the slide, on glass with grain.
+  for (const Samples& stain : {Samples{226.0, 140.0, 190.0}, Samples{150.0, 110.0, 70.0}}) {
+    CAPTURE(stain[0]);
+    const Picture picture = piece_on_glass(stain);
+    LevelsOf slide(picture);
+    const Picture level = reduced(picture, 4);
+    check_sound_level(slide, level);
+    check_sound_level(slide, recoloured(level, [](const Samples& from) {
+                        return Samples{from[0] - 8.0, from[1], from[2] + 5.0};
+                      }));
+    std::array<std::size_t, 3> order = {0, 1, 2};
+    while (std::ranges::next_permutation(order).found) {
+      INFO("samples ", order[0], order[1], order[2]);
+      check_no_level(slide, recoloured(level, [&order](const Samples& from) {
+                       return Samples{from[order[0]], from[order[1]], from[order[2]]};
+                     }));
+    }
+  }
+}
+
+TEST_CASE("a level that is black where the slide isn't gets a line") {
+  const Picture picture = piece_on_glass({226.0, 140.0, 190.0});
+  LevelsOf slide(picture);
+  const Picture level = reduced(picture, 2);
+  CHECK(slide.open(black_tile(level, 256, 256))->info().warnings ==
+        std::vector<std::string>{"level 1 is black where level 0 isn't, at 4 of 4 black places that were looked at: "
+                                 "pixels of it may be lost"});
+  // A gap of the scan.
+  const Picture with_gap = black_tile(picture, 512, 512);
+  LevelsOf of_gap(with_gap);
+  check_sound_level(of_gap, reduced(with_gap, 2));
 }
 
 TEST_CASE("a level whose RGB is read as YCbCr is no level, nor is one without red, green or blue (long)") {

@@ -81,12 +81,16 @@ std::vector<LevelPart> read_parts(const ComparedLevels& levels) {
   return parts;
 }
 
-std::vector<LevelCell> choose_cells(const ComparedLevels& levels, const std::vector<LevelPart>& parts) {
+std::vector<LevelCell> all_cells(const ComparedLevels& levels, const std::vector<LevelPart>& parts) {
   std::vector<LevelCell> cells;
   for (const LevelPart& part : parts) {
     const std::vector<LevelCell> of_part = cells_of(levels, part);
     cells.insert(cells.end(), of_part.begin(), of_part.end());
   }
+  return cells;
+}
+
+std::vector<LevelCell> choose_cells(std::vector<LevelCell> cells) {
   if (std::ranges::none_of(cells, [](const LevelCell& cell) { return cell.contrast > 0; })) {
     const std::size_t spread = std::min(most_compared_cells, cells.size());
     for (std::size_t i = 0; i < spread; ++i) cells[i] = cells[cells.size() * (2 * i + 1) / (2 * spread)];

@@ -63,9 +63,12 @@ class CellGrid {
 /// All of the level's tiles, or as many as are planned, spread over it. Those that are missing or bad are white.
 std::vector<LevelPart> read_parts(const ComparedLevels& levels);
 
+/// Of all parts, which must outlive them.
+std::vector<LevelCell> all_cells(const ComparedLevels& levels, const std::vector<LevelPart>& parts);
+
 /// Cells with the most contrast; where none has any, some that are spread over all. More than `most_compared_cells`, as
 /// tiles of the larger level may be missing or bad.
-std::vector<LevelCell> choose_cells(const ComparedLevels& levels, const std::vector<LevelPart>& parts);
+std::vector<LevelCell> choose_cells(std::vector<LevelCell> cells);
 
 /// A corner of a level.
 struct LevelCorner {
