@@ -131,30 +131,26 @@ struct ColourRows {
   ColourPicture large;
 };
 
-/// Of the first, the middle and the last third of a cell's rows the one with the most colour, or the middle one where
-/// the larger level has one colour there. The pixels of the larger level take as many bytes as the luminance of all.
+/// Of the middle, the first and the last third of a cell's rows the one with the most colour. One where the larger
+/// level has one colour is passed over. The pixels of the larger level take as many bytes as the luminance of all.
 /// \param small  the cell
 std::optional<ColourRows> rows_with_colour(const ComparedLevels& levels, const LevelCell& cell,
                                            const ColourPicture& small) {
   const ComparisonPlan& plan = levels.plan;
   const std::int64_t height = std::max<std::int64_t>(1, cell.height / 3);
-  const std::int64_t middle = (cell.height - height) / 2;
-  std::int64_t best = middle;
-  for (const std::int64_t top : {std::int64_t{0}, cell.height - height}) {
-    if (small.saturation(top, top + height) > small.saturation(best, best + height)) best = top;
-  }
+  std::array<std::int64_t, 3> thirds = {(cell.height - height) / 2, 0, cell.height - height};
+  const auto colour_of = [&](std::int64_t top) { return small.saturation(top, top + height); };
+  std::ranges::stable_sort(thirds, [&](std::int64_t a, std::int64_t b) { return colour_of(a) > colour_of(b); });
   const PixelRange columns(cell.level_left(), cell.level_left() + cell.width, plan.factor_x, levels.large.width);
-  const auto read_at = [&](std::int64_t from) -> std::optional<ColourRows> {
-    const std::int64_t top = cell.level_top() + from;
+  for (const std::int64_t third : thirds) {
+    const std::int64_t top = cell.level_top() + third;
     const PixelRange rows(top, top + height, plan.factor_y, levels.large.height);
     levels.budget.check();
     std::optional<ColourPicture> large = read_colours(levels.slide, levels.larger, columns, rows);
-    if (!large || large->is_plain()) return std::nullopt;
-    return ColourRows{top, height, columns, rows, std::move(*large)};
-  };
-  std::optional<ColourRows> found = read_at(best);
-  if (!found && best != middle) found = read_at(middle);
-  return found;
+    if (!large) return std::nullopt;
+    if (!large->is_plain()) return ColourRows{top, height, columns, rows, std::move(*large)};
+  }
+  return std::nullopt;
 }
 
 /// Blocks of a third of a cell's rows.
