@@ -72,6 +72,9 @@ class RunControl {
   /// Called after `check_file` with the name that an image has while it is written, such as "NAME.partial.ome.tif".
   /// What has this name is removed. Called from any thread. An exception fails the slide. May be empty.
   std::function<void(const std::filesystem::path& file)> check_partial;
+  /// Called with a slide's path when all its files were checked, before the first has its name. Called from any thread.
+  /// It must not throw. May be empty.
+  std::function<void(const std::string& path)> on_files;
   /// Called with a slide's path when a file of it can't be written, which ends the run. Called from any thread. It must
   /// not throw. May be empty.
   std::function<void(const std::string& path)> on_unwritten;

@@ -123,7 +123,7 @@ void Archive::give_up_deadly_slides() {
     slide.path = manifest_[place].path;
     slide.level = config_.input.level;
     slide.sums.histogram.assign(static_cast<std::size_t>(config_.analysis.bins), 0);
-    slide.fail({"source", {}, "the process died twice while it worked on this slide, and again on it alone"});
+    slide.fail({"source", {}, cause_of_deaths});
     ledger_->started(place);
     ledger_->ended(place, slide);
     start_.bytes_left -= start_.todo_bytes[i];
@@ -192,6 +192,14 @@ fs::path Archive::slide_started(const std::string& path) noexcept {
     fail(cause_of(error, path));
   }
   return {};
+}
+
+void Archive::files_begun(const std::string& path) noexcept {
+  try {
+    ledger_->files_begun(places_.at(path));
+  } catch (const std::exception& error) {
+    fail(cause_of(error, path));
+  }
 }
 
 void Archive::slide_unwritten(const std::string& path) noexcept {

@@ -44,6 +44,8 @@ class Archive {
   void watch(RunControl& control);
   /// Before a slide is opened; any thread. Returns where its map will lie; empty without maps.
   std::filesystem::path slide_started(const std::string& path) noexcept;
+  /// What is there under the names of a slide's files was checked; any thread.
+  void files_begun(const std::string& path) noexcept;
   /// The run ends as a file of the slide can't be written; any thread.
   void slide_unwritten(const std::string& path) noexcept;
   /// What the names of a slide's images begin with; any thread. \throws OutputError where the ledger can't keep it: the

@@ -19,7 +19,6 @@
 #include "ledger/database.hpp"
 #include "ledger/ledger.hpp"
 #include "ledger/map_files.hpp"
-#include "ledger/owner.hpp"
 #include "ledger/schema.hpp"
 #include "ledger/start_notes.hpp"
 #include "output/views.hpp"
@@ -366,17 +365,16 @@ FolderGuard::FolderGuard(const Config& config, bool overwrite, bool begins_anew)
     while (files.step()) made_.insert((folder_ / files.text(0)).string());
     Statement maps(*database, "SELECT map_name FROM slides WHERE map_name IS NOT NULL");
     while (maps.step()) made_.insert((folder_ / map_path(maps.text(0))).string());
-    ended_well_ = !read_owner(*database).has_value();
-    const std::vector<std::int64_t> noted = notes_to_enter(*database);
-    const std::unordered_set<std::int64_t> begun(noted.begin(), noted.end());
-    // A process that dies may have given files their names. Another slide that failed has no files.
+    const std::unordered_set<std::int64_t> with_files = slides_with_files(*database);
+    const bool has_lost_notes = may_have_lost_notes(*database);
+    // One that was done may have lost what the ledger listed of it. One that failed has no files, and keeps the cause
+    // while it is tried again.
     Statement slides(*database,
-                     "SELECT id, image_name, attempts > 0, state = 'failed' AND coalesce(CAST(cause AS TEXT), '') NOT "
-                     "LIKE 'the process died%' FROM slides WHERE image_name IS NOT NULL");
+                     "SELECT id, image_name, state <> 'failed' AND coalesce(length(cause), 0) = 0, attempts > 0 AND "
+                     "ended_at IS NOT NULL FROM slides WHERE image_name IS NOT NULL");
     while (slides.step()) {
-      const bool is_begun = slides.integer(2) != 0 || begun.contains(slides.integer(0));
-      const bool has_failed = slides.integer(3) != 0;
-      slides_.emplace(slides.text(1), has_failed ? Past::failed : is_begun ? Past::begun : Past::none);
+      const bool may_be = slides.integer(2) != 0 && (has_lost_notes || slides.integer(3) != 0);
+      slides_.emplace(slides.text(1), may_be || with_files.contains(slides.integer(0)));
     }
   } catch (const Error&) {
     // Who begins the run says what is wrong with the ledger.
@@ -391,7 +389,12 @@ void FolderGuard::check_names(const Config& config, const std::vector<std::strin
   if (is_ours_) return;
   if (moves_maps_) return;
   check_map_places(folder_, maps);
-  for (const std::string& map : maps) check_target(folder_ / "maps" / map, overwrite_);
+  if (overwrite_) return;
+  for (const std::string& map : maps) {
+    const fs::path file = folder_ / "maps" / map;
+    check_target(file, false);
+    if (is_there(file) && !is_empty_file(file)) throw ConfigError(unlisted(file));
+  }
 }
 
 void FolderGuard::check_file(const fs::path& file) const {
@@ -404,18 +407,14 @@ void FolderGuard::check_file(const fs::path& file) const {
   const bool is_folder = kind != nullptr && kind->is_own == is_own_folder;
   const bool is_alike = is_folder ? holds_image(file) : fs::is_regular_file(file, code);
   if (!is_alike) return;
-  if (made_.contains(file.string())) return spare_foreign(file, kind != nullptr && kind->always_says_so);
-  if (is_own(file)) {
-    if (had_ledger_ || is_empty_file(file)) return;
-    throw SlideError(one_line(file.string()) +
-                     ": is there already, and the folder had no ledger that lists it; --overwrite replaces it");
-  }
-  if (kind == nullptr || !kind->always_says_so) {
-    const Past past = past_of(file);
-    // Where the last process lost its power, starts of slides may be lost, and files not.
-    if (past == Past::begun || (past == Past::none && is_ours_ && !ended_well_)) return;
-  }
-  throw SlideError(refusal(file));
+  const bool says_so = kind != nullptr && kind->always_says_so;
+  if (made_.contains(file.string())) return spare_foreign(file, says_so);
+  if (is_empty_file(file)) return;
+  const bool own = is_own(file);
+  // A slide that a network failed on leaves its table of absent tiles.
+  const bool is_table = kind != nullptr && kind->is_own == is_own_table;
+  if (own ? may_be_left(file) || (is_table && had_ledger_) : !says_so && may_be_left(file)) return;
+  throw SlideError(own ? unlisted(file) : refusal(file));
 }
 
 /// Somebody may have put another file under the name, or what a program left of ours isn't known any more.
@@ -432,18 +431,24 @@ void FolderGuard::check_map(const fs::path& file) const {
   if (overwrite_ || made_.contains(file.string()) || type_of(file) == fs::file_type::not_found) return;
   if (is_link(file)) throw SlideError(refusal(file));
   // The ledger has a map before the map has a file. A row that is damaged may have lost the name.
-  if (is_own(file) || past_of(file) == Past::begun || !fs::is_regular_file(file, code)) return;
-  throw SlideError(refusal(file));
+  if (is_empty_file(file) || may_be_left(file) || !fs::is_regular_file(file, code)) return;
+  throw SlideError(is_own(file) ? unlisted(file) : refusal(file));
 }
 
-/// Of the slide NAME, where the file is NAME.SUFFIX. Names may have dots: the longest counts.
-FolderGuard::Past FolderGuard::past_of(const fs::path& file) const {
+std::string FolderGuard::unlisted(const fs::path& file) const {
+  return one_line(file.string()) + ": is there already, and " +
+         (had_ledger_ ? "the ledger doesn't list it" : "the folder had no ledger that lists it") +
+         "; --overwrite replaces it";
+}
+
+/// The slide is NAME, where the file is NAME.SUFFIX. Names may have dots: the longest counts.
+bool FolderGuard::may_be_left(const fs::path& file) const {
   std::string name = file.filename().string();
   for (std::size_t dot = name.rfind('.'); dot != std::string::npos; dot = name.rfind('.')) {
     name.resize(dot);
     if (const auto found = slides_.find(name); found != slides_.end()) return found->second;
   }
-  return Past::none;
+  return false;
 }
 
 void FolderGuard::check_page(const fs::path& page) const {

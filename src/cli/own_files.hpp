@@ -50,22 +50,21 @@ class FolderGuard {
   /// Checks a slide's file before it is begun. Thread-safe. \throws SlideError as `check_target`.
   void check_file(const std::filesystem::path& file) const;
 
-  /// Checks the name of a slide's map before the slide is begun: the ledger lists the map, or has begun the slide, or
-  /// nothing is there. An empty path is none. Thread-safe. \throws SlideError as `check_target`.
+  /// Checks the name of a slide's map before the slide is begun: the ledger lists the map, or an earlier process may
+  /// have made it, or nothing is there. An empty path is none. Thread-safe. \throws SlideError as `check_target`.
   void check_map(const std::filesystem::path& file) const;
 
   /// Checks the name that an image has while it is written. Thread-safe. \throws SlideError as `check_partial_target`.
   void check_partial(const std::filesystem::path& partial) const;
 
  private:
-  /// What the ledger said of a slide before the run.
-  enum class Past { none, begun, failed };
-
   void check_page(const std::filesystem::path& page) const;
   /// Moves a file that the ledger lists, and that another program wrote, to the files of failed slides, with a warning.
   /// \throws SlideError where it can't
   void spare_foreign(const std::filesystem::path& file, bool says_so) const;
-  Past past_of(const std::filesystem::path& file) const;
+  /// Whether a file may be what an earlier process of this ledger made, though the ledger doesn't list it.
+  bool may_be_left(const std::filesystem::path& file) const;
+  std::string unlisted(const std::filesystem::path& file) const;
 
   std::filesystem::path folder_;
   bool overwrite_;
@@ -73,9 +72,8 @@ class FolderGuard {
   bool moves_maps_;                               ///< with other results, before the first is written
   bool had_ledger_;                               ///< before the run
   bool is_ours_;                                  ///< it has a ledger, which the run continues
-  bool ended_well_ = true;                        ///< the process that had the ledger gave it back
   std::unordered_set<std::string> made_;          ///< files and maps that the ledger lists, whatever became of them
-  std::unordered_map<std::string, Past> slides_;  ///< by what the names of their files begin with
+  std::unordered_map<std::string, bool> slides_;  ///< `may_be_left`, by what the names of their files begin with
 };
 
 }  // namespace slidestream::cli

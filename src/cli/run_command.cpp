@@ -266,6 +266,7 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
   control.image_name = [&](const std::string& path) { return archive.image_name(path); };
   control.check_file = [&](const std::filesystem::path& file) { guard.check_file(file); };
   control.check_partial = [&](const std::filesystem::path& file) { guard.check_partial(file); };
+  control.on_files = [&](const std::string& path) { archive.files_begun(path); };
   control.on_unwritten = [&](const std::string& path) { archive.slide_unwritten(path); };
   std::atomic<std::uint64_t> files{0};
   control.on_slide = [&](SlideResult& slide) {

@@ -11,6 +11,7 @@
 #include "config/suggest.hpp"
 #include "ledger/attachments.hpp"
 #include "ledger/schema.hpp"
+#include "ledger/start_notes.hpp"
 #include "output/folders.hpp"
 #include "sink/file_digest.hpp"
 #include "system/denied.hpp"
@@ -38,6 +39,14 @@ bool is_unfinished(const std::string& file, const std::unordered_set<std::string
   if (mark == 0) return false;
   const std::size_t dot = file.rfind('.', mark - 1);
   return dot != std::string::npos && names.contains(file.substr(0, dot));
+}
+
+/// Whether a file is NAME.SUFFIX with one of the names, which may have dots.
+bool is_of(const std::string& file, const std::unordered_set<std::string>& names) {
+  for (std::size_t dot = file.find('.'); dot != std::string::npos; dot = file.find('.', dot + 1)) {
+    if (names.contains(file.substr(0, dot))) return true;
+  }
+  return false;
 }
 
 /// Whether a file's folder lies in `home`, which is canonical: no link leads out of it.
@@ -225,13 +234,22 @@ ListedFiles files_of_slides(Database& database, const fs::path& folder) {
   std::unordered_set<std::string> names;
   Statement select(database, "SELECT image_name FROM slides WHERE image_name IS NOT NULL");
   while (select.step()) names.insert(select.text(0));
+  // A process died, and may have given their files names.
+  std::unordered_set<std::string> begun;
+  const std::unordered_set<std::int64_t> with_files = slides_with_files(database);
+  Statement of(database, "SELECT image_name FROM slides WHERE id = ?1 AND image_name IS NOT NULL");
+  for (const std::int64_t slide : with_files) {
+    if (of.bind(1, slide).step()) begun.insert(of.text(0));
+    of.reset();
+  }
   for (const fs::path kind : slide_folders) {
     // Else the next run would write over what it leads to.
     if (fs::is_symlink(fs::symlink_status(folder / kind, code))) found.push_back(kind);
     if (!lies_in(home, folder / kind / "any")) continue;
     for (const auto& entry : fs::directory_iterator(folder / kind, code)) {
       const fs::path file = entry.path().filename();
-      if (is_unfinished(file.string(), names) && is_file_or_folder(entry.path())) found.push_back(kind / file);
+      const bool is_left = is_unfinished(file.string(), names) || is_of(file.string(), begun);
+      if (is_left && is_file_or_folder(entry.path())) found.push_back(kind / file);
     }
   }
   return listed;

@@ -53,7 +53,8 @@ struct ListedFiles {
 };
 
 /// The artifacts that a ledger lists, as far as they lie in `maps` or `slide_folders` of its folder (no link leads out
-/// of it) and with no other ledger, unfinished files of its slides' names, and those of `slide_folders` that are links.
+/// of it) and with no other ledger, unfinished files of its slides' names, files of slides that a process died at
+/// (`slides_with_files`), and those of `slide_folders` that are links.
 /// \throws OutputError; UnreadableError where the list is damaged.
 ListedFiles files_of_slides(Database& database, const std::filesystem::path& folder);
 

@@ -84,8 +84,10 @@ Ledger::Ledger(const Config& config, const Options& options, const FolderLock& h
   check_table(database_, "slides");
   number_ = number_of(file()).value_or(FileNumber{});
   sync_folder(config.output.dir);
+  const bool has_lost_notes = may_have_lost_notes(database_);
   token_ = claim(database_, options.watch, options.on_watch);
   try {
+    if (has_lost_notes) replace_lost_notes(database_);
     if (has_notes(database_)) {
       enter_left_notes(database_);
     } else {
@@ -201,6 +203,8 @@ void Ledger::started(std::size_t slide) {
   notes_->add(entry.id);
 }
 
+void Ledger::files_begun(std::size_t slide) { notes_->add_files(slides_.at(slide).id); }
+
 void Ledger::check_unchanged(std::size_t slide, SlideResult& result) {
   const Slide& entry = slides_.at(slide);
   if (!result.done || !entry.known) return;
@@ -232,6 +236,7 @@ void Ledger::keep_row(const Ended& ended) {
   bind_identity(update, 28, entry.known ? std::optional(entry.identity) : std::nullopt);
   update.bind(32, unix_now()).bind(33, entry.id).run();
   seal_row(database_, entry.id);
+  if (result.done || result.failure.cause != cause_of_deaths) forget_files(database_, entry.id);
 }
 
 std::vector<Ledger::EarlierFiles> Ledger::keep(std::span<const Ended> slides) {

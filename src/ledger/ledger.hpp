@@ -62,6 +62,13 @@ struct LedgerStart {
 
 class FolderLock;
 
+/// What a slide failed by that is given up: more may be left of it than of others that failed.
+inline constexpr const char* cause_of_deaths =
+    "the process died twice while it worked on this slide, and again on it alone";
+
+/// Files that runs write into their folders: the ledger, what SQLite and a run have beside it, and tables.
+std::vector<std::string> files_of_runs();
+
 /// The memory of a run: `run.sqlite` in the output folder, one row a slide, one transaction for each that ends. What is
 /// in it was on the disk when the call returned. It belongs to one process at a time; each transaction makes sure of
 /// that. All members may be called from any thread.
@@ -147,6 +154,9 @@ class Ledger {
 
   /// Notes that a slide of the manifest is being worked on. Doesn't wait for the storage.
   void started(std::size_t slide);
+  /// Notes that what is there under the names of the slide's files was checked, and that they may have these names from
+  /// now on. Doesn't wait for the storage.
+  void files_begun(std::size_t slide);
   /// Looks whether a slide that ended is what it was when it started. One that isn't becomes a failed one, and its
   /// artifacts are removed.
   void check_unchanged(std::size_t slide, SlideResult& result);

@@ -18,6 +18,8 @@
 #include "ledger/ledger.hpp"
 #include "ledger/owner.hpp"
 #include "ledger/schema.hpp"
+#include "ledger/start_notes.hpp"
+#include "ledger/versions.hpp"
 #include "output/views.hpp"
 
 namespace slidestream {
@@ -111,9 +113,10 @@ class OwnedLedger {
  public:
   /// \throws UnreadableError where what it lists can't be trusted
   OwnedLedger(const fs::path& file, const Ledger::Options& options) : database_(file, DatabaseAccess::read_write) {
-    check_schema(database_);
+    const bool has_lost_notes = check_schema(database_) == current_ledger_version && may_have_lost_notes(database_);
     claim(database_, options.watch, options.on_watch);
     try {
+      if (has_lost_notes) replace_lost_notes(database_);
       enter_left_notes(database_);
       check_table(database_, "slides");
       listed_ = files_of_slides(database_, file.parent_path());
@@ -168,6 +171,14 @@ std::unique_ptr<OwnedLedger> owned_ledger(const fs::path& file, const Ledger::Op
 }
 
 }  // namespace
+
+std::vector<std::string> files_of_runs() {
+  std::vector<std::string> files = run_tables();
+  files.emplace_back(labels_name);
+  files.emplace_back(ledger_name);
+  for (const char* suffix : side_suffixes) files.push_back(beside_ledger(suffix).string());
+  return files;
+}
 
 void Ledger::check_folder(const Config& config) { check_folder(config, FolderLock(config.output.dir)); }
 

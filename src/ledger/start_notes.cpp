@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "ledger/database.hpp"
+#include "ledger/owner.hpp"
 #include "system/denied.hpp"
 
 namespace slidestream {
@@ -32,7 +33,8 @@ OutputError failed(const fs::path& file) { return OutputError(file.string() + ":
 
 void enter_starts(Database& database, std::span<const std::int64_t> ids, const std::string& token, std::size_t count) {
   Statement start(database, "UPDATE slides SET state = 'running', attempts = attempts + 1 WHERE id = ?1");
-  for (const std::int64_t id : ids) start.bind(1, id).run();
+  Statement files(database, "INSERT OR IGNORE INTO meta VALUES('files of ' || (-?1), '')");
+  for (const std::int64_t id : ids) (id < 0 ? files : start).bind(1, id).run();
   const std::string value = token + " " + std::to_string(count);
   Statement store(database, "INSERT OR REPLACE INTO meta VALUES(?1, ?2)");
   store.bind(1, entered_name).bind_blob(2, std::string_view(value)).run();
@@ -109,6 +111,8 @@ StartNotes::~StartNotes() {
   if (is_own) ::unlink(file_.c_str());
 }
 
+void StartNotes::add_files(std::int64_t id) { add(-id); }
+
 void StartNotes::add(std::int64_t id) {
   const std::string line = std::to_string(id) + "\n";
   const std::lock_guard lock(mutex_);
@@ -150,6 +154,35 @@ std::vector<std::int64_t> notes_to_enter(Database& database) {
   const std::size_t known = std::min(entered_of(database, left.token), left.ids.size());
   left.ids.erase(left.ids.begin(), left.ids.begin() + static_cast<std::ptrdiff_t>(known));
   return std::move(left.ids);
+}
+
+bool may_have_lost_notes(Database& database) {
+  const auto owner = read_owner(database);
+  return owner && (owner->process.boot != this_process().boot || !has_notes(database));
+}
+
+void replace_lost_notes(Database& database) {
+  Transaction transaction(database);
+  // Also one that is tried again has the cause that it failed by.
+  database.execute(
+      "INSERT OR IGNORE INTO meta SELECT 'files of ' || id, '' FROM slides WHERE state IN ('pending', 'running') AND "
+      "coalesce(length(cause), 0) = 0");
+  transaction.commit();
+}
+
+std::unordered_set<std::int64_t> slides_with_files(Database& database) {
+  std::unordered_set<std::int64_t> slides;
+  Statement select(database, "SELECT CAST(substr(name, 10) AS INTEGER) FROM meta WHERE name LIKE 'files of %'");
+  while (select.step()) slides.insert(select.integer(0));
+  for (const std::int64_t id : notes_to_enter(database)) {
+    if (id < 0) slides.insert(-id);
+  }
+  return slides;
+}
+
+void forget_files(Database& database, std::int64_t id) {
+  Statement remove(database, "DELETE FROM meta WHERE name = 'files of ' || ?1");
+  remove.bind(1, id).run();
 }
 
 void enter_left_notes(Database& database) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <mutex>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 namespace slidestream {
@@ -27,6 +28,8 @@ class StartNotes {
 
   /// \param id  of the slide's row \throws OutputError
   void add(std::int64_t id);
+  /// The slide's files may have their names from now on. \param id  of its row \throws OutputError
+  void add_files(std::int64_t id);
 
   /// Enters what was noted and isn't in the ledger, within a transaction of the caller's. \returns how many
   std::size_t enter(Database& database);
@@ -49,8 +52,23 @@ class StartNotes {
 /// where it couldn't give the ledger back, as on a full disk.
 bool has_notes(const Database& database);
 
-/// Rows of slides that a process noted, alive or dead, and that aren't entered.
+/// Rows of slides that a process noted, alive or dead, and that aren't entered. A negative one stands for the files of
+/// the slide.
 std::vector<std::int64_t> notes_to_enter(Database& database);
+
+/// Whether notes may be lost of the process that has the ledger, which is dead: with the power, or as it ended where it
+/// couldn't write. To be asked before `claim`.
+bool may_have_lost_notes(Database& database);
+
+/// Takes it that the process came to the files of every slide that has no result, in a transaction of its own.
+void replace_lost_notes(Database& database);
+
+/// Rows of slides whose files may have their names, though the ledger doesn't list them: a process checked what was
+/// there and began them, and the ledger has had no result of the slide since.
+std::unordered_set<std::int64_t> slides_with_files(Database& database);
+
+/// The slide has a result: what the ledger lists of it counts. Within a transaction of the caller's.
+void forget_files(Database& database, std::int64_t id);
 
 /// Enters what a dead process noted and didn't live to enter, in a transaction of its own, and removes its file. For
 /// the ledger's new owner. \throws OutputError

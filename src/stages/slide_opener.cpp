@@ -311,6 +311,7 @@ void SlideOpener::begin_files(SlideRun& run) const {
   }
   try {
     run.images = context_.emit->open(run, names);
+    if (control_.on_files) control_.on_files(run.path);
   } catch (const OutputError&) {
     // Where nothing can be written, no slide can be done: it waits for the next run.
     run.abandoned.store(true);

@@ -254,6 +254,7 @@ class Graph final : public VolumeGraph {
     work.made_at =
         control_.image_file ? control_.image_file(work.path, name) : fs::path(config_.output.dir) / "images" / name;
     if (control_.check_file) control_.check_file(work.made_at);
+    if (control_.on_files) control_.on_files(work.path);
   }
 
   void warn_of_geometry(const VolumeWork& work) const {
