@@ -33,6 +33,7 @@
 #include "cli/progress_file.hpp"
 #include "cli/report.hpp"
 #include "cli/run_inputs.hpp"
+#include "cli/run_targets.hpp"
 #include "cli/run_warnings.hpp"
 #include "cli/shortage.hpp"
 #include "cli/signals.hpp"
@@ -469,6 +470,7 @@ int run(const RunOptions& options) {
     options.embedded->config = config;
     if (options.embedded->in_memory) return run_in_memory(config, inputs.slides, *options.embedded);
   }
+  check_run_targets(config, inputs, options);
   const std::string warning = options.work ? "" : memory_warning(config, inputs.slides, group_limits());
   if (!warning.empty()) spdlog::warn("{}", warning);
   if (!options.trace.empty()) check_target(options.trace, options.overwrite);

@@ -364,6 +364,158 @@ class NeverBegun(BatchCase):
                 self.assertEqual(file.read_bytes(), b"another" if status else good)
 
 
+class Unlisted(BatchCase):
+    """Files of this program that the ledger beside them doesn't list."""
+
+    def setUp(self):
+        super().setUp()
+        self.slides = self.folder_of("a.svs", "b.svs")
+        self.image = self.out / "images/a.identity.ome.tif"
+        self.command = ["convert", self.slides, "--out", self.out]
+
+    def sql(self, *statements):
+        with contextlib.closing(sqlite3.connect(self.out / "run.sqlite")) as ledger, ledger:
+            for statement in statements:
+                ledger.execute(statement)
+
+    def lose_ledger(self):
+        for file in self.out.iterdir():
+            if file.is_file():
+                file.unlink()
+
+    def test_images_whose_ledger_was_lost_stay_at_every_start(self):
+        self.assertDone(run(*self.command, "-Q", 95))
+        before = self.image.read_bytes()
+        self.lose_ledger()
+        self.assertEqual(run(*self.command, "--max-failures", 1).returncode, 3)
+        for more in [], [], ["--retry-failed"], ["--retry-failed"]:
+            result = run(*self.command, *more)
+            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertEqual(self.image.read_bytes(), before)
+        self.assertIn(f"{self.image}: is there already, and the ledger doesn't list it; --overwrite replaces it\n", result.stderr)
+        self.assertDone(run(*self.command, "--retry-failed", "--overwrite"))
+        self.assertNotEqual(self.image.read_bytes(), before)
+        self.assertDone(run("verify", self.out))
+
+    def test_one_of_another_conversion_stays(self):
+        self.image.parent.mkdir(parents=True)
+        self.assertDone(run("convert", self.slides / "b.svs", self.image, "-Q", 50))
+        before = self.image.read_bytes()
+        for more in [], ["--retry-failed"]:
+            self.assertEqual(run(*self.command, *more).returncode, 1)
+            self.assertEqual(self.image.read_bytes(), before)
+
+    def test_a_slide_that_was_begun_and_not_checked_has_made_nothing(self):
+        self.assertDone(run(self.slides / "b.svs", *self.command[2:], "--operators", "identity", "-s", "image.format=ome-tiff"))
+        self.assertDone(run("convert", self.slides / "b.svs", self.image, "-Q", 50))
+        before = self.image.read_bytes()
+        command = [self.slides, *self.command[2:], "--operators", "identity", "-s", "image.format=ome-tiff"]
+        self.assertEqual(run(*command).returncode, 1)
+        # As if the run had been ended before it kept the failure.
+        self.sql("UPDATE slides SET state = 'pending', cause = '', ended_at = NULL WHERE state = 'failed'")
+        self.assertEqual(run(*command).returncode, 1)
+        self.assertEqual(self.image.read_bytes(), before)
+
+    def test_one_that_a_dead_process_named_is_replaced_or_moves_aside(self):
+        self.assertDone(run(*self.command))
+        whole = self.image.read_bytes()
+        killed = ("DELETE FROM artifacts WHERE slide = (SELECT id FROM slides WHERE image_name = 'a')",
+                  "UPDATE slides SET state = 'pending', cause = '', ended_at = NULL WHERE image_name = 'a'")
+        noted = "INSERT INTO meta SELECT 'files of ' || id, '' FROM slides WHERE image_name = 'a'"
+        self.sql(*killed)
+        self.assertEqual(run(*self.command).returncode, 1)
+        self.sql(*killed, noted)
+        self.assertDone(run("convert", self.slides / "b.svs", self.image, "-Q", 50))
+        self.assertDone(run(*self.command))
+        self.assertEqual(self.image.read_bytes(), whole)
+        # The note goes with the result.
+        self.sql(*killed)
+        self.assertEqual(run(*self.command).returncode, 1)
+        self.sql(*killed, noted)
+        self.assertDone(run(*self.command, "--fresh"))
+        self.assertEqual((self.out / "earlier-1/images" / self.image.name).read_bytes(), whole)
+
+    def test_maps_whose_ledger_was_lost_stay(self):
+        command = [self.slides, "--out", self.out, "--maps", "tiff"]
+        self.assertDone(run(*command))
+        file = self.out / "maps/a.tif"
+        before = file.stat().st_ino, file.stat().st_mtime_ns
+        self.lose_ledger()
+        for more in [], ["--retry-failed"]:
+            self.assertOneLine(run(*command, *more), 2, f"{file}: is there already, and the folder had no ledger that lists it")
+        self.assertEqual((file.stat().st_ino, file.stat().st_mtime_ns), before)
+        self.assertDone(run(*command, "--overwrite"))
+
+    def test_a_map_of_another_run_beside_a_ledger_stays(self):
+        self.assertDone(run(self.slides / "b.svs", "--out", self.out, "--maps", "tiff"))
+        file = self.out / "maps/a.tif"
+        shutil.copy(self.out / "maps/b.tif", file)
+        before = file.read_bytes()
+        for more in [], ["--retry-failed"]:
+            result = run(self.slides, "--out", self.out, "--maps", "tiff", *more)
+            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertIn(f"{file}: is there already, and the ledger doesn't list it", result.stderr)
+            self.assertEqual(file.read_bytes(), before)
+
+
+class Inputs(BatchCase):
+    """What a run reads is never what it writes."""
+
+    def assertRefused(self, target, read, *command):
+        before = target.read_bytes()
+        for more in [], ["--overwrite"]:
+            self.assertOneLine(run(*command, *more), 2, f"{target}: would be written, and the run reads it as {read}")
+            self.assertEqual(target.read_bytes(), before)
+
+    def test_slides(self):
+        slide = self.folder_of("a.svs") / "a.svs"
+        for place, options in (("maps/a.tif", ["--maps", "tiff"]),
+                               ("images/a.identity.ome.tif", ["--operators", "identity", "-s", "image.format=ome-tiff"])):
+            target, link, hard = self.out / place, self.folder / "link.tif", self.folder / "hard.tif"
+            target.parent.mkdir(parents=True)
+            shutil.copy(slide, target)
+            link.symlink_to(target)
+            os.link(target, hard)
+            for read in target, target.parent / ".." / place, link, hard:
+                with self.subTest(read=str(read)):
+                    # Of the slide itself where that has the target's name, else of the other one.
+                    self.assertRefused(target, read, slide, read, "--out", self.out, *options)
+            link.unlink()
+            hard.unlink()
+            # Another format has another name.
+            if place.startswith("images"):
+                self.assertDone(run(slide, target, "--out", self.out, "--operators", "identity", "-s", "image.format=dzi"))
+            shutil.rmtree(self.out)
+
+    def test_lists_and_settings(self):
+        slide = self.folder_of("a.svs") / "a.svs"
+        self.assertDone(run(slide, "--out", self.out))
+        table = self.out / "slides.csv"
+        self.assertRefused(table, table, table, "--out", self.out)
+        config = self.folder / "run.toml"
+        config.write_text("")
+        trace = self.folder / "trace.json"
+        os.link(config, trace)
+        self.assertRefused(trace, config, slide, "--out", self.folder / "other", "--config", config, "--trace", trace)
+        self.assertFalse((self.folder / "other").exists())
+
+    def test_a_trace_and_metrics_among_the_results(self):
+        slide = self.folder_of("a.svs") / "a.svs"
+        link = self.folder / "link"
+        link.symlink_to(self.out)
+        for number in range(2):
+            for option, name in (("--trace", "corpus.json"), ("--trace", "progress.json"), ("--metrics", "slides.csv")):
+                for folder in self.out, link:
+                    for more in [], ["--overwrite"]:
+                        if number == 0 and folder == link:
+                            continue
+                        self.assertOneLine(run(slide, "--out", self.out, option, folder / name, *more), 2,
+                                           f"{folder / name}: is {self.out / name}, which the run itself writes")
+            if number == 0:
+                self.assertFalse(self.out.exists())
+                self.assertDone(run(slide, "--out", self.out))
+
+
 class Earlier(BatchCase):
     """What a slide had, once it fails."""
 
