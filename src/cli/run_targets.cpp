@@ -155,8 +155,6 @@ void check_named_targets(const Config& config, const RunOptions& options) {
       throw ConfigError(one_line(named) + ": is " + one_line(file.string()) + ", which the run itself writes");
     }
   }
-  if (options.trace.empty() || options.metrics.empty() || !is_same_place(options.trace, options.metrics)) return;
-  throw ConfigError(one_line(options.trace) + ": is " + one_line(options.metrics) + ", where the metrics go");
 }
 
 }  // namespace

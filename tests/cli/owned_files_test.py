@@ -499,17 +499,17 @@ class Inputs(BatchCase):
         self.assertRefused(trace, config, slide, "--out", self.folder / "other", "--config", config, "--trace", trace)
         self.assertFalse((self.folder / "other").exists())
 
-    def test_a_trace_and_metrics_among_the_results(self):
+    def test_a_trace_among_the_results(self):
         slide = self.folder_of("a.svs") / "a.svs"
         link = self.folder / "link"
         link.symlink_to(self.out)
         for number in range(2):
-            for option, name in (("--trace", "corpus.json"), ("--trace", "progress.json"), ("--metrics", "slides.csv")):
+            for name in "corpus.json", "progress.json":
                 for folder in self.out, link:
                     for more in [], ["--overwrite"]:
                         if number == 0 and folder == link:
                             continue
-                        self.assertOneLine(run(slide, "--out", self.out, option, folder / name, *more), 2,
+                        self.assertOneLine(run(slide, "--out", self.out, "--trace", folder / name, *more), 2,
                                            f"{folder / name}: is {self.out / name}, which the run itself writes")
             if number == 0:
                 self.assertFalse(self.out.exists())

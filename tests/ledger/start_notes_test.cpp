@@ -5,13 +5,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <fstream>
 #include <iterator>
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
+#include "ledger/database.hpp"
 #include "ledger/ledger_runs.hpp"
+#include "ledger/start_notes.hpp"
 #include "ledger/status.hpp"
 #include "support/file_limit.hpp"
 
@@ -184,4 +188,39 @@ TEST_CASE("a file of notes that isn't one is replaced, or refused in one line") 
   CHECK(contains(open(), "\n1\n"));
   fs::create_directory(notes);
   CHECK(message_of<OutputError>([&] { open(); }) == notes.string() + ": File exists");
+}
+
+TEST_CASE("files of a slide that was begun are known until it has a result") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const auto manifest = make_files(folder, 3);
+  const fs::path file = folder / "out/run.sqlite";
+  const auto begun = [&] {
+    Database database(file, DatabaseAccess::read_write);
+    return slides_with_files(database);
+  };
+  using Slides = std::unordered_set<std::int64_t>;
+  die(config, manifest, [](Ledger& ledger) {
+    ledger.started(0);
+    ledger.started(1);
+    ledger.files_begun(1);
+  });
+  CHECK(begun() == Slides{2});
+  // The next one dies before it comes to a slide.
+  die(config, manifest, [](Ledger&) {});
+  CHECK(begun() == Slides{2});
+  {
+    Ledger ledger(config);
+    ledger.begin(manifest, false);
+    SlideResult result = result_of(manifest[1].path, 1);
+    ledger.started(1);
+    ledger.files_begun(1);
+    ledger.ended(1, result);
+  }
+  CHECK(begun().empty());
+  // The power may have taken the notes of a process.
+  die(config, manifest, [](Ledger& ledger) { ledger.beat(); });
+  fs::remove(file.string() + "-started");
+  { const Ledger ledger(config); }
+  CHECK(begun() == Slides{1, 3});
 }
