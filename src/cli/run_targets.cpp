@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -19,8 +19,6 @@
 
 #include "cli/image_file.hpp"
 #include "config/suggest.hpp"
-#include "config/tissue_keys.hpp"
-#include "ledger/artifact_files.hpp"
 #include "ledger/database.hpp"
 #include "ledger/fingerprint.hpp"
 #include "ledger/image_names.hpp"
@@ -75,7 +73,7 @@ std::unordered_set<std::string> names_of_slides(const Config& config, const Expa
   return {names.begin(), names.end()};
 }
 
-/// Tells names of files that the run makes of its slides.
+/// Tells names of images, outlines and maps that the run makes of its slides. Nobody reads its files of features.
 class MadeFiles {
  public:
   MadeFiles(const Config& config, const ExpandedInputs& inputs, const RunOptions& options)
@@ -91,9 +89,8 @@ class MadeFiles {
     if (const auto image = image_file(file); image && image->format != config_.image.format) return false;
     for (std::size_t dot = file.find('.'); dot != std::string::npos; dot = file.find('.', dot + 1)) {
       const std::string_view rest = std::string_view(file).substr(dot + 1);
-      const bool is_made = folder != "images" || std::ranges::any_of(makers_, [rest](const std::string& maker) {
-                             return rest.starts_with(maker + ".");
-                           });
+      const bool is_made =
+          std::ranges::any_of(makers_, [rest](const std::string& maker) { return rest.starts_with(maker + "."); });
       if (is_made && names_.contains(file.substr(0, dot))) return true;
     }
     return false;
@@ -126,7 +123,7 @@ std::map<FileKey, fs::path> existing_targets(const Config& config, const Expande
   add(options.metrics);
   if (!options.file.empty()) return found;
   std::optional<MadeFiles> made;
-  std::vector<std::string> folders(slide_folders.begin(), slide_folders.end());
+  std::vector<std::string> folders = {"images"};
   if (config.output.maps != MapFormat::none) folders.emplace_back("maps");
   for (const std::string& folder : folders) {
     std::error_code code;
