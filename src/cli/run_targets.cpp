@@ -106,8 +106,10 @@ class MadeFiles {
 std::vector<fs::path> fixed_targets(const Config& config, const RunOptions& options) {
   if (!options.file.empty()) return {options.file};
   const fs::path folder = config.output.dir;
+  const std::vector<std::string> files = files_of_runs();
   std::vector<fs::path> targets = {folder / "progress.json"};
-  for (const std::string& file : files_of_runs()) targets.push_back(folder / file);
+  targets.reserve(files.size() + 1);
+  for (const std::string& file : files) targets.push_back(folder / file);
   return targets;
 }
 

@@ -176,6 +176,7 @@ std::vector<std::string> files_of_runs() {
   std::vector<std::string> files = run_tables();
   files.emplace_back(labels_name);
   files.emplace_back(ledger_name);
+  files.reserve(files.size() + side_suffixes.size());
   for (const char* suffix : side_suffixes) files.push_back(beside_ledger(suffix).string());
   return files;
 }
