@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <filesystem>
 #include <iostream>
@@ -18,6 +19,7 @@
 #include <slidestream/pipeline.hpp>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -30,11 +32,14 @@
 #include "ledger/database.hpp"
 #include "ledger/schema.hpp"
 #include "ledger/versions.hpp"
+#include "output/folders.hpp"
 #include "output/text.hpp"
 #include "output/views.hpp"
 #include "report/run_reader.hpp"
 #include "sink/background.hpp"
+#include "sink/file_calls.hpp"
 #include "sink/file_digest.hpp"
+#include "sink/stray_files.hpp"
 #include "system/control_groups.hpp"
 
 namespace slidestream::cli {
@@ -77,7 +82,7 @@ std::string state_of(const fs::path& path) {
   std::error_code code;
   for (fs::recursive_directory_iterator entry(path, code); !code && entry != fs::recursive_directory_iterator();
        entry.increment(code)) {
-    if (!look_at(entry->path())) return {};
+    if (!is_stray_file(*entry) && !look_at(entry->path())) return {};
   }
   if (code && fs::is_directory(path)) return {};
   return std::to_string(bytes) + " " + std::to_string(newest.first) + "." + std::to_string(newest.second);
@@ -91,7 +96,7 @@ class Record {
     constexpr std::size_t most_bytes = std::size_t{1} << 30;
     std::error_code code;
     if (fs::symlink_status(path_, code).type() == fs::file_type::not_found) return;
-    std::istringstream in(read_file(path_, most_bytes, FileOrigin::own));
+    std::istringstream in(content(most_bytes));
     is_there_ = true;
     std::string line;
     while (std::getline(in, line)) {
@@ -100,7 +105,9 @@ class Record {
       const bool is_whole = fields >> size >> time >> digest && fields.get() == ' ' && std::getline(fields, file);
       if (is_whole) known_[file] = size + " " + time + " " + digest;
       // The last line may be cut short.
-      if (!is_whole && !in.eof()) throw ConfigError(path_.string() + ": isn't what an interrupted verification leaves");
+      if (!is_whole && !in.eof()) {
+        throw ConfigError(path_.string() + ": isn't what an interrupted verification leaves" + remedy);
+      }
     }
   }
   ~Record() {
@@ -132,6 +139,16 @@ class Record {
   }
 
  private:
+  static constexpr const char* remedy = "; move it away, and verify again";
+
+  std::string content(std::size_t most_bytes) const {
+    try {
+      return read_file(path_, most_bytes, FileOrigin::own);
+    } catch (const ConfigError& error) {
+      throw ConfigError(error.what() + std::string(remedy));
+    }
+  }
+
   void open() {
     descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
     struct ::stat about {};
@@ -147,45 +164,82 @@ class Record {
   int descriptor_ = -1;  ///< guarded by mutex_
 };
 
-/// Says that a file, or something in a folder, is a link, which may lead anywhere; empty: nothing is.
-std::string link_at(const fs::path& path) {
+/// What is wrong with a file.
+struct Finding {
+  std::string line;        ///< empty: nothing
+  bool is_unread = false;  ///< nothing tells whether it is as written
+};
+
+Finding differs(const fs::path& path, const std::string& how) { return {path.string() + ": " + how, false}; }
+
+/// Says that a file can't be read. Empty: it isn't there, or isn't a file. \param code  of errno; 0: none
+Finding unread(const fs::path& path, int code) {
+  constexpr const char* what = ": can't be read: ";
+  if (const fs::path link = lost_link(path); !link.empty()) {
+    std::error_code ignored;
+    return {path.string() + what + (link == path ? "it" : link.string()) + " is a link to " +
+                fs::read_symlink(link, ignored).string() + ", where nothing is",
+            true};
+  }
+  if (code == 0 || code == ENOENT || code == ENOTDIR) return {};
+  return {path.string() + what + std::generic_category().message(code), true};
+}
+
+/// A file, or something in a folder, that is a link, which may lead anywhere; empty: nothing is.
+fs::path link_at(const fs::path& path) {
   std::error_code code;
   const fs::file_status status = fs::symlink_status(path, code);
-  if (fs::is_symlink(status)) return "is a link, which isn't followed";
+  if (fs::is_symlink(status)) return path;
   if (!fs::is_directory(status)) return {};
   fs::recursive_directory_iterator entry(path, code);
   for (; !code && entry != fs::recursive_directory_iterator(); entry.increment(code)) {
     std::error_code ignored;
-    if (!entry->is_symlink(ignored)) continue;
-    return "has the link " + one_line(entry->path().lexically_relative(path).string()) + ", which isn't followed";
+    if (entry->is_symlink(ignored)) return entry->path();
   }
   return {};
 }
 
-/// What differs; empty: nothing.
-std::string difference_of(const fs::path& path, const Product& product) {
-  const auto bytes = path_bytes(path);
-  if (!bytes) return "is missing, or can't be read";
-  if (*bytes != product.written.bytes) {
-    return "has " + std::to_string(*bytes) + " bytes, and had " + std::to_string(product.written.bytes);
-  }
-  const auto found = path_content(path);
-  if (!found) return "can't be read";
-  if (found->digest == product.written.digest) return {};
-  return "has the digest " + to_hexadecimal(found->digest) + ", and had " + to_hexadecimal(product.written.digest);
+/// Says that a link isn't followed.
+Finding finding_of_link(const fs::path& path, const fs::path& link) {
+  if (Finding lost = unread(link, 0); !lost.line.empty()) return lost;
+  if (link == path) return differs(path, "is a link, which isn't followed");
+  return differs(path, "has the link " + one_line(link.lexically_relative(path).string()) + ", which isn't followed");
 }
 
-std::string difference_of(report::RunReader& reader, Config config, Map& map, const fs::path& path) {
-  if (!reader.read_map(map.id, map.slide.map)) return "can't be compared: the ledger's values of it are damaged";
+Finding finding_of(const fs::path& path, const Product& product) {
+  int code = 0;
+  const auto bytes = path_bytes(path, code);
+  if (bytes && *bytes != product.written.bytes) {
+    return differs(path, "has " + std::to_string(*bytes) + " bytes, and had " + std::to_string(product.written.bytes));
+  }
+  const auto found = bytes ? path_content(path, code) : std::nullopt;
+  if (!found) {
+    Finding unseen = unread(path, code);
+    if (!unseen.line.empty()) return unseen;
+    return differs(path, code == 0 ? "isn't a file or folder, or has something that is neither" : "is missing");
+  }
+  if (found->digest == product.written.digest) return {};
+  return differs(
+      path, "has the digest " + to_hexadecimal(found->digest) + ", and had " + to_hexadecimal(product.written.digest));
+}
+
+Finding finding_of(report::RunReader& reader, Config config, Map& map, const fs::path& path) {
+  if (!reader.read_map(map.id, map.slide.map)) {
+    return differs(path, "can't be compared: the ledger's values of it are damaged");
+  }
   config.output.maps = path.extension() == ".tif" ? MapFormat::tiff : MapFormat::npy;
   const std::vector<std::byte> expected = map_bytes(config, map.slide);
-  try {
-    const std::string found = read_file(path, expected.size(), FileOrigin::own);
-    const auto* const bytes = reinterpret_cast<const std::byte*>(found.data());
-    return std::equal(expected.begin(), expected.end(), bytes, bytes + found.size()) ? "" : "isn't what was written";
-  } catch (const ConfigError&) {
-    return "is missing, has another size, or can't be read";
+  int code = 0;
+  const auto bytes = path_bytes(path, code);
+  if (bytes != expected.size()) {
+    Finding unseen = bytes ? Finding() : unread(path, code);
+    return unseen.line.empty() ? differs(path, "is missing, or has another size") : unseen;
   }
+  std::vector<std::byte> found(expected.size());
+  const OpenFile file(path);
+  code = file.descriptor < 0 ? errno : read_at(file.descriptor, 0, found);
+  if (code != 0) return {path.string() + ": can't be read: " + std::generic_category().message(code), true};
+  return found == expected ? Finding() : differs(path, "isn't what was written");
 }
 
 /// \throws ConfigError where another version's digests are of another kind.
@@ -197,6 +251,17 @@ void check_version(const fs::path& ledger) {
   throw ConfigError(ledger.string() +
                     ": another version of the program wrote it, whose digests are of another kind; "
                     "verify it with that version");
+}
+
+/// What to do with files that aren't as written.
+std::string advice(std::size_t differing, std::size_t not_read) {
+  std::string text;
+  if (differing > 0) {
+    text = std::string("; delete ") + (not_read > 0 ? "those that differ" : "the others") +
+           ", and the command that made them makes them again";
+  }
+  if (not_read > 0) text += "; " + count_of(not_read, "file") + " can't be read: nothing to delete";
+  return text;
 }
 
 int verify(const VerifyOptions& options) {
@@ -220,6 +285,11 @@ int verify(const VerifyOptions& options) {
   const SignalScope signals(control);
   Record record(folder);
   std::atomic<std::size_t> differing{0};
+  std::atomic<std::size_t> not_read{0};
+  const auto tell = [&](const Finding& finding) {
+    ++(finding.is_unread ? not_read : differing);
+    spdlog::error("{}", finding.line);
+  };
   std::atomic<std::size_t> next{0};
   std::atomic<std::size_t> known{0};
   std::atomic<std::size_t> looked{0};
@@ -229,17 +299,16 @@ int verify(const VerifyOptions& options) {
       const fs::path path = folder / products[i].file;
       ++looked;
       const std::string state = state_of(path);
-      std::string difference = link_at(path);
-      if (difference.empty() && record.has(state, products[i])) {
+      const fs::path link = link_at(path);
+      if (link.empty() && record.has(state, products[i])) {
         ++known;
         continue;
       }
-      if (difference.empty()) difference = difference_of(path, products[i]);
-      if (difference.empty()) {
+      const Finding finding = link.empty() ? finding_of(path, products[i]) : finding_of_link(path, link);
+      if (finding.line.empty()) {
         record.add(state, products[i]);
       } else {
-        ++differing;
-        spdlog::error("{}: {}", path.string(), difference);
+        tell(finding);
       }
     }
   });
@@ -247,12 +316,10 @@ int verify(const VerifyOptions& options) {
     if (control.stop_requested()) break;
     const fs::path path = folder / "maps" / map.slide.map_file;
     ++looked;
-    std::string difference = link_at(path);
-    if (difference.empty()) difference = difference_of(reader, reader.config(), map, path);
+    const fs::path link = link_at(path);
+    const Finding finding = link.empty() ? finding_of(reader, reader.config(), map, path) : finding_of_link(path, link);
     map.slide.map = {};
-    if (difference.empty()) continue;
-    ++differing;
-    spdlog::error("{}: {}", path.string(), difference);
+    if (!finding.line.empty()) tell(finding);
   }
   const std::size_t all = products.size() + maps.size();
   if (looked < all) {
@@ -268,11 +335,11 @@ int verify(const VerifyOptions& options) {
                  left == 1 ? "it" : "them");
   }
   if (!options.quiet) {
-    std::cout << count_text(all - differing) << " of " << count_text(all) << (all == 1 ? " file" : " files") << " of "
-              << count_of(slides, "slide") << (all == 1 ? " is" : " are") << " as written"
-              << (differing > 0 ? "; delete the others, and the command that made them makes them again\n" : "\n");
+    std::cout << count_text(all - differing - not_read) << " of " << count_text(all) << (all == 1 ? " file" : " files")
+              << " of " << count_of(slides, "slide") << (all == 1 ? " is" : " are") << " as written"
+              << advice(differing, not_read) << '\n';
   }
-  return differing > 0 ? exit_some_failed : exit_done;
+  return differing + not_read > 0 ? exit_some_failed : exit_done;
 }
 
 }  // namespace
@@ -288,10 +355,11 @@ void add_verify_command(CLI::App& app, Action& action) {
   command->footer(
       "Reads every file of a slide that is done, and compares its digest with the ledger's, and maps with the "
       "ledger's\n"
-      "values. Links aren't followed. Ends with 1 when a file differs, is missing or is a link. Delete such a file, "
-      "and\n"
-      "the command that made it makes it again. The same verification goes on after an interruption, with what\n"
-      "verify.partial.list in the folder has.\n\n"
+      "values. Links aren't followed. Ends with 1 when a file differs, is missing, is a link or can't be read. Delete "
+      "one\n"
+      "that differs or is a link, and the command that made it makes it again. One that can't be read may be whole. "
+      "The\n"
+      "same verification goes on after an interruption, with what verify.partial.list in the folder has.\n\n"
       "Examples:\n"
       "  pipeline verify results\n"
       "  pipeline verify results --jobs 16");

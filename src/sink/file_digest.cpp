@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <future>
 #include <map>
 #include <memory>
@@ -16,6 +17,7 @@
 
 #include "sink/background.hpp"
 #include "sink/file_calls.hpp"
+#include "sink/stray_files.hpp"
 #include "system/control_groups.hpp"
 
 namespace slidestream {
@@ -30,12 +32,16 @@ constexpr std::size_t read_bytes = std::size_t{128} << 10;
 /// How many blocks a thread of its own is worth.
 constexpr std::size_t blocks_a_thread = 8;
 
+/// \param code  gets an errno where it can't be read
 std::optional<std::uint64_t> read_block(int descriptor, std::uint64_t offset, std::uint64_t bytes,
-                                        std::span<std::byte> room) {
+                                        std::span<std::byte> room, std::atomic<int>& code) {
   ContentHash hash;
   while (bytes > 0) {
     const auto part = room.first(std::min<std::uint64_t>(bytes, room.size()));
-    if (read_at(descriptor, offset, part) != 0) return std::nullopt;
+    if (const int failed = read_at(descriptor, offset, part); failed != 0) {
+      code = failed;
+      return std::nullopt;
+    }
     hash.add(part);
     offset += part.size();
     bytes -= part.size();
@@ -43,29 +49,27 @@ std::optional<std::uint64_t> read_block(int descriptor, std::uint64_t offset, st
   return hash.value();
 }
 
-/// Reads the blocks that aren't known. \return whether all could be read.
-bool read_unknown(int descriptor, std::uint64_t size, Blocks& blocks) {
+/// Reads the blocks that aren't known. \return 0, or an errno.
+int read_unknown(int descriptor, std::uint64_t size, Blocks& blocks) {
   std::vector<std::size_t> unknown;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     if (!blocks[i]) unknown.push_back(i);
   }
   std::atomic<std::size_t> next{0};
-  std::atomic<bool> all{true};
+  std::atomic<int> code{0};
   const auto work = [&] {
     const auto memory = std::make_unique_for_overwrite<std::byte[]>(read_bytes);
-    while (all) {
+    while (code == 0) {
       const std::size_t i = next++;
       if (i >= unknown.size()) return;
       const std::uint64_t offset = std::uint64_t{unknown[i]} * digest_block;
-      const auto hash = read_block(descriptor, offset, std::min<std::uint64_t>(digest_block, size - offset),
-                                   {memory.get(), read_bytes});
-      if (!hash) all = false;
-      blocks[unknown[i]] = hash;
+      blocks[unknown[i]] = read_block(descriptor, offset, std::min<std::uint64_t>(digest_block, size - offset),
+                                      {memory.get(), read_bytes}, code);
     }
   };
   const std::size_t most = std::clamp<std::size_t>(static_cast<std::size_t>(allowed_processors()), 1, 4);
   at_once(std::clamp<std::size_t>(unknown.size() / blocks_a_thread, 1, most), work);
-  return all;
+  return code;
 }
 
 void add_number(ContentHash& hash, std::uint64_t value) {
@@ -75,8 +79,10 @@ void add_number(ContentHash& hash, std::uint64_t value) {
 }
 
 /// Of a file of that size. \param blocks  all of its blocks; those that are known needn't be read.
-std::optional<std::uint64_t> digest_of(int descriptor, std::uint64_t size, Blocks blocks) {
-  if (!read_unknown(descriptor, size, blocks)) return std::nullopt;
+/// \param code  0, or an errno where it can't be read
+std::optional<std::uint64_t> digest_of(int descriptor, std::uint64_t size, Blocks blocks, int& code) {
+  code = read_unknown(descriptor, size, blocks);
+  if (code != 0) return std::nullopt;
   if (blocks.size() == 1) return blocks.front();
   ContentHash hash;
   if (size == 0) return hash.value();
@@ -144,7 +150,8 @@ void WrittenDigest::forget(std::uint64_t offset, std::uint64_t bytes) {
 std::optional<std::uint64_t> WrittenDigest::value(int descriptor) const {
   Blocks blocks = blocks_;
   if (at_ % digest_block != 0) blocks.push_back(known_ ? std::optional(hash_.value()) : std::nullopt);
-  return digest_of(descriptor, at_, std::move(blocks));
+  int code = 0;
+  return digest_of(descriptor, at_, std::move(blocks), code);
 }
 
 int write_at(int descriptor, std::uint64_t offset, std::span<::iovec> pieces, WrittenDigest& digest) {
@@ -166,62 +173,71 @@ int write_at(int descriptor, std::uint64_t offset, std::span<::iovec> pieces, Wr
   return code;
 }
 
-std::optional<std::uint64_t> file_digest(const std::filesystem::path& file) {
-  const OpenFile open(file);
-  struct ::stat about {};
-  if (open.descriptor < 0 || ::fstat(open.descriptor, &about) != 0 || !S_ISREG(about.st_mode)) return std::nullopt;
-  const auto size = static_cast<std::uint64_t>(about.st_size);
-  return digest_of(open.descriptor, size, Blocks((size + digest_block - 1) / digest_block));
-}
-
 namespace {
 
 namespace fs = std::filesystem;
 
-/// Calls `see` with each file in a folder. \return whether all of it could be looked at.
+/// \param code  0, or an errno where it can't be read
+std::optional<std::uint64_t> digest_of_file(const fs::path& file, int& code) {
+  const OpenFile open(file);
+  struct ::stat about {};
+  code = open.descriptor < 0 || ::fstat(open.descriptor, &about) != 0 ? errno : 0;
+  if (code != 0 || !S_ISREG(about.st_mode)) return std::nullopt;
+  const auto size = static_cast<std::uint64_t>(about.st_size);
+  return digest_of(open.descriptor, size, Blocks((size + digest_block - 1) / digest_block), code);
+}
+
+/// Calls `see` with each file of a folder. \return 0, or an errno where some of it can't be looked at.
 template <class See>
-bool see_files(const fs::path& folder, const See& see) {
+int see_files(const fs::path& folder, const See& see) {
   std::error_code code;
   fs::recursive_directory_iterator entry(folder, code);
   for (; !code && entry != fs::recursive_directory_iterator(); entry.increment(code)) {
-    if (!entry->is_directory(code) && !code && !see(entry->path())) return false;
+    if (is_stray_file(*entry)) continue;
+    if (!entry->is_directory(code) && !code) see(entry->path());
     if (code) break;
   }
-  return !code;
+  return code.value();
 }
 
 /// One look: on network file systems each takes a way there and back.
-std::optional<std::uint64_t> file_bytes(const fs::path& file) {
+std::optional<std::uint64_t> file_bytes(const fs::path& file, int& code) {
   struct ::stat about {};
-  if (::stat(file.c_str(), &about) != 0 || !S_ISREG(about.st_mode)) return std::nullopt;
+  code = ::stat(file.c_str(), &about) != 0 ? errno : 0;
+  if (code != 0 || !S_ISREG(about.st_mode)) return std::nullopt;
   return static_cast<std::uint64_t>(about.st_size);
 }
 
 /// Bytes of files together, of which many are looked at at a time. Threads wait for storage, not for processors.
-std::optional<std::uint64_t> bytes_of(const std::vector<fs::path>& files) {
+std::optional<std::uint64_t> bytes_of(const std::vector<fs::path>& files, int& code) {
   constexpr std::size_t files_a_thread = 16;
   constexpr std::size_t most_threads = 32;
   std::atomic<std::size_t> next{0};
   std::atomic<std::uint64_t> sum{0};
   std::atomic<bool> all{true};
+  std::atomic<int> failed{0};
   at_once(std::clamp<std::size_t>(files.size() / files_a_thread, 1, most_threads), [&] {
     for (std::size_t i = next++; all && i < files.size(); i = next++) {
-      const auto bytes = file_bytes(files[i]);
+      int cause = 0;
+      const auto bytes = file_bytes(files[i], cause);
       if (bytes) {
         sum += *bytes;
       } else {
+        failed = cause;
         all = false;
       }
     }
   });
+  code = failed;
   return all ? std::optional(sum.load()) : std::nullopt;
 }
 
 /// Looks at the files of a folder, by name. Several at a time. \return whether all could be read.
-bool describe_files(const fs::path& folder, std::map<std::string, PathContent>& files) {
+/// \param code  gets an errno where one can't
+bool describe_files(const fs::path& folder, std::map<std::string, PathContent>& files, int& code) {
   std::mutex mutex;
   bool all = true;
-  auto next = files.begin();  // guarded by mutex, as `all`
+  auto next = files.begin();  // guarded by mutex, as `all` and `code`
   const auto work = [&] {
     for (;;) {
       auto file = files.end();
@@ -230,13 +246,15 @@ bool describe_files(const fs::path& folder, std::map<std::string, PathContent>& 
         if (!all || next == files.end()) return;
         file = next++;
       }
-      const auto bytes = file_bytes(folder / file->first);
-      const auto digest = file_digest(folder / file->first);
-      if (bytes && digest) {
+      int cause = 0;
+      const auto bytes = file_bytes(folder / file->first, cause);
+      const auto digest = bytes ? digest_of_file(folder / file->first, cause) : std::nullopt;
+      if (digest) {
         file->second = {*bytes, *digest};
       } else {
         const std::lock_guard lock(mutex);
         all = false;
+        code = cause;
       }
     }
   };
@@ -248,17 +266,25 @@ bool describe_files(const fs::path& folder, std::map<std::string, PathContent>& 
 
 }  // namespace
 
+std::optional<std::uint64_t> file_digest(const fs::path& file) {
+  int code = 0;
+  return digest_of_file(file, code);
+}
+
 std::optional<std::uint64_t> path_bytes(const fs::path& path) {
+  int code = 0;
+  return path_bytes(path, code);
+}
+
+std::optional<std::uint64_t> path_bytes(const fs::path& path, int& code) {
   struct ::stat about {};
-  if (::stat(path.c_str(), &about) != 0) return std::nullopt;
+  code = ::stat(path.c_str(), &about) != 0 ? errno : 0;
+  if (code != 0) return std::nullopt;
   if (S_ISREG(about.st_mode)) return static_cast<std::uint64_t>(about.st_size);
   if (!S_ISDIR(about.st_mode)) return std::nullopt;
   std::vector<fs::path> files;
-  const bool seen = see_files(path, [&](const fs::path& file) {
-    files.push_back(file);
-    return true;
-  });
-  return seen ? bytes_of(files) : std::nullopt;
+  code = see_files(path, [&](const fs::path& file) { files.push_back(file); });
+  return code == 0 ? bytes_of(files, code) : std::nullopt;
 }
 
 std::uint64_t folder_digest(const std::map<std::string, PathContent>& files) {
@@ -273,19 +299,23 @@ std::uint64_t folder_digest(const std::map<std::string, PathContent>& files) {
 }
 
 std::optional<PathContent> path_content(const fs::path& path) {
-  const auto whole = path_bytes(path);
+  int code = 0;
+  return path_content(path, code);
+}
+
+std::optional<PathContent> path_content(const fs::path& path, int& code) {
+  const auto whole = path_bytes(path, code);
   if (!whole) return std::nullopt;
-  std::error_code code;
-  if (!fs::is_directory(path, code)) {
-    const auto digest = file_digest(path);
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) {
+    const auto digest = digest_of_file(path, code);
     return digest ? std::optional(PathContent{*whole, *digest}) : std::nullopt;
   }
   std::map<std::string, PathContent> files;
-  const bool seen = see_files(path, [&](const fs::path& file) {
+  code = see_files(path, [&](const fs::path& file) {
     files.emplace(file.lexically_relative(path).generic_string(), PathContent());
-    return true;
   });
-  if (!seen || !describe_files(path, files)) return std::nullopt;
+  if (code != 0 || !describe_files(path, files, code)) return std::nullopt;
   return PathContent{*whole, folder_digest(files)};
 }
 

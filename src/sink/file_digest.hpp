@@ -67,10 +67,14 @@ struct PathContent {
 /// The digest of a folder with these files, whose names are relative to it.
 std::uint64_t folder_digest(const std::map<std::string, PathContent>& files);
 
-/// Of a file or a folder; nothing when something of it can't be read.
+/// Of a file or a folder without its stray files; nothing when something of it can't be read.
+/// \param code  why: an errno, or 0 where something is neither a file nor a folder
 std::optional<PathContent> path_content(const std::filesystem::path& path);
+std::optional<PathContent> path_content(const std::filesystem::path& path, int& code);
 
-/// Bytes of a file, or of all files in a folder; nothing when it isn't there, or is neither.
+/// Bytes of a file, or of all files in a folder but stray ones; nothing when it isn't there, or is neither.
+/// \param code  as of `path_content`
 std::optional<std::uint64_t> path_bytes(const std::filesystem::path& path);
+std::optional<std::uint64_t> path_bytes(const std::filesystem::path& path, int& code);
 
 }  // namespace slidestream

@@ -14,6 +14,7 @@
 
 #include "sink/file_calls.hpp"
 #include "sink/partial_file.hpp"
+#include "sink/stray_files.hpp"
 #include "system/denied.hpp"
 
 namespace slidestream {
@@ -60,11 +61,11 @@ bool is_tile_file(std::string_view name) {
 }
 
 /// Whether an image's folder may hold it: instances of DICOM, folders of levels, and in those Deep Zoom's tiles, or
-/// chunks and shards of OME-Zarr.
+/// chunks and shards of OME-Zarr. So may stray files, which go with the folder.
 bool may_be_of_image(const std::filesystem::directory_entry& entry, int depth) {
   const std::string name = entry.path().filename().string();
   std::error_code code;
-  if (name.starts_with('.') || name == "zarr.json") return true;
+  if (name.starts_with('.') || name == "zarr.json" || is_stray_file(entry)) return true;
   if (depth == 0) return is_level_file(name) || (is_number(name) && entry.is_directory(code));
   return is_number(name) || name == "c" || is_tile_file(name);
 }
@@ -277,7 +278,8 @@ void PartialFolder::sync_files() {
   std::filesystem::recursive_directory_iterator entry(name_, code);
   check(code, name_);
   while (entry != std::filesystem::recursive_directory_iterator()) {
-    check(sync_path(entry->path()), entry->path());
+    // Somebody else's may go at any time.
+    if (!is_stray_file(*entry)) check(sync_path(entry->path()), entry->path());
     entry.increment(code);
     check(code, name_);
   }

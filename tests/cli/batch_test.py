@@ -530,6 +530,66 @@ class Verify(BatchCase):
                 moved.rename(file)
         self.assertDone(self.verify())
 
+    def test_what_cannot_be_read_is_not_to_be_deleted(self):
+        images, elsewhere = self.out / "images", self.folder / "elsewhere"
+        image = images / "b.identity.ome.zarr"
+        chunk = max((image / "0").rglob("0"), key=lambda path: path.stat().st_size)
+        disk = self.folder / "disk"
+        for file in (image, chunk, self.out / "maps/b.tif", images):
+            with self.subTest(file.name):
+                file.rename(elsewhere)
+                file.symlink_to(disk)
+                result = self.verify()
+                self.assertEqual(result.returncode, 1)
+                lines = result.stderr.splitlines()
+                named = file if file == images else "it"
+                self.assertTrue(lines and all(line.endswith(f": can't be read: {named} is a link to {disk}, where nothing is")
+                                              for line in lines), lines)
+                self.assertNotIn("; delete", result.stdout)
+                self.assertRegex(result.stdout, r"; \d+ files? can't be read: nothing to delete\n\Z")
+                file.unlink()
+                elsewhere.rename(file)
+        # Beside one that differs.
+        outlines = next(self.out.rglob("a.tissue.geojson"))
+        self.damage(outlines)
+        image.rename(elsewhere)
+        image.symlink_to(disk)
+        self.assertIn("; delete those that differ, and the command that made them makes them again; "
+                      "1 file can't be read: nothing to delete\n", self.verify().stdout)
+
+    def test_what_this_user_may_not_read(self):
+        image = self.out / "images/b.identity.ome.zarr"
+        chunk = max((image / "0").rglob("0"), key=lambda path: path.stat().st_size)
+        other = None
+        if os.geteuid() == 0:
+            for file in [PIPELINE, self.out / "run.sqlite", *pathlib.Path(PIPELINE).parents]:
+                if not os.stat(file).st_mode & 0o005:
+                    self.skipTest(f"{file} isn't for everybody, and who runs this is the superuser")
+            self.folder.chmod(0o755)
+            other = lambda: (os.setgid(65534), os.setuid(65534))
+        map_file = self.out / "maps/b.tif"
+        for file, named in (chunk, image), (chunk.parent, image), (map_file, map_file):
+            with self.subTest(file.name):
+                mode = file.stat().st_mode & 0o777
+                file.chmod(0)
+                result = run_with(other, "verify", self.out)
+                file.chmod(mode)
+                self.assertOneLine(result, 1, f"{named}: can't be read: Permission denied")
+                self.assertNotIn("; delete", result.stdout)
+
+    def test_files_of_file_browsers_are_passed_over(self):
+        image = self.out / "images/b.identity.ome.zarr"
+        strays = [folder / name for folder in (image, image / "0")
+                  for name in ("Thumbs.db", "desktop.ini", ".DS_Store", "._zarr.json", ".nfs0000000000a1b2c300000001")]
+        for file in strays:
+            file.write_text("somebody's\n")
+        self.assertDone(self.verify())
+        self.assertIn("skipped as done: 2 of 2 slides", self.assertDone(run(*self.command)).stderr)
+        self.assertTrue(all(file.exists() for file in strays))
+        # Others aren't.
+        (image / "notes.txt").write_text("somebody's\n")
+        self.assertOneLine(self.verify(), 1, f"{image}: has ")
+
     def record_of(self, path):
         """What an interrupted verification left: a file or folder that was found in order, as it is now."""
         name = str(path.relative_to(self.out))
@@ -577,7 +637,7 @@ class Verify(BatchCase):
                             (record.mkdir, "not a regular file"),
                             (lambda: record.write_text("keep\n"), "isn't what an interrupted verification leaves")):
             make()
-            self.assertOneLine(self.verify(), 2, f"{record}: {cause}")
+            self.assertOneLine(self.verify(), 2, f"{record}: {cause}", "; move it away, and verify again")
             self.assertTrue(record.is_symlink() or record.exists())
             if record.is_dir():
                 record.rmdir()
@@ -591,7 +651,7 @@ class Verify(BatchCase):
         map_file = self.out / "maps/b.tif"
         map_file.unlink()
         os.mkfifo(map_file)
-        self.assertOneLine(self.verify(), 1, f"{map_file}: is missing, has another size, or can't be read")
+        self.assertOneLine(self.verify(), 1, f"{map_file}: is missing, or has another size")
 
     def test_damaged_values_of_a_map(self):
         map_file = self.out / "maps/b.tif"

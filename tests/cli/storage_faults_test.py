@@ -307,6 +307,16 @@ class Reads(FaultCase):
             self.assertTrue(all(cause in row["error"] for row in self.rows(out)))
 
 
+    def test_what_storage_fails_to_give_is_not_to_be_deleted(self):
+        slides = self.tiny_slides(1)
+        self.assertEqual(run(slides, "--out", self.out, "--operators", "tissue").returncode, 0)
+        result, _ = self.faulty(f"read:{errno.EIO}:1000000", self.out / "images", "verify", self.out)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        lines = result.stderr.splitlines()
+        self.assertTrue(lines and all(line.endswith(": can't be read: Input/output error") for line in lines), lines)
+        self.assertNotIn("; delete", result.stdout)
+
+
 class Clock(FaultCase):
     def test_a_clock_that_jumps_back(self):
         slides = self.tiny_slides(4)

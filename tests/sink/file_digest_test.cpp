@@ -4,6 +4,8 @@
 #include <sys/uio.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <filesystem>
 #include <fstream>
 #include <random>
 #include <slidestream/error.hpp>
@@ -111,6 +113,24 @@ TEST_CASE("a file's digest is that of its blocks, and finds a byte that changed 
   }
   CHECK_FALSE(file_digest(folder / "none"));
   CHECK_FALSE(file_digest(folder.path()));
+}
+
+TEST_CASE("why a file or folder can't be read") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder / "image/0");
+  folder.write("image/0/chunk", std::string("some"));
+  int code = -1;
+  CHECK(path_content(folder / "image", code));
+  CHECK(code == 0);
+  CHECK_FALSE(path_content(folder / "none", code));
+  CHECK(code == ENOENT);
+  CHECK_FALSE(path_content(folder / "image/0/chunk/below", code));
+  CHECK(code == ENOTDIR);
+  std::filesystem::create_symlink(folder / "image/0/loop", folder / "image/0/loop");
+  CHECK_FALSE(path_bytes(folder / "image", code));
+  CHECK(code == ELOOP);
+  CHECK_FALSE(path_bytes("/dev/null", code));
+  CHECK(code == 0);
 }
 
 TEST_CASE("a digest that is taken while a file is written is the file's, whatever is written where (long)") {

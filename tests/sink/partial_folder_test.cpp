@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "sink/stray_files.hpp"
 #include "support/temporary_folder.hpp"
 
 using namespace slidestream;
@@ -192,4 +193,41 @@ TEST_CASE("a folder's digest is that of its files as they are found, whatever wa
   REQUIRE(found);
   CHECK(folder.digest() == found->digest);
   CHECK(folder.bytes() == found->bytes);
+}
+
+TEST_CASE("files of file browsers are no part of a folder, and keep nobody from replacing it") {
+  const test::TemporaryFolder directory;
+  const fs::path target = directory.path() / "a.dicom";
+  const fs::path name = directory.path() / "a.partial.dicom";
+  const std::array names = {"Thumbs.db", "desktop.ini", ".DS_Store", "._level-0.dcm", ".nfs00000000000000a100000002"};
+  const auto put_into = [&](const fs::path& folder) {
+    for (const char* each : names) std::ofstream(folder / each) << "somebody's";
+  };
+  for (int round = 0; round < 2; ++round) {
+    CAPTURE(round);
+    PartialFolder folder(target, name);
+    folder.write("level-0.dcm", "first");
+    put_into(name);
+    folder.publish();
+    const auto found = path_content(target);
+    REQUIRE(found);
+    CHECK(folder.digest() == found->digest);
+    CHECK(folder.bytes() == found->bytes);
+  }
+  CHECK_NOTHROW(check_folder_names(target, name));
+  for (const char* foreign : {"Thumbs.db.txt", "notes.txt"}) {
+    std::ofstream(target / foreign) << "somebody's";
+    CHECK_THROWS_AS(check_folder_names(target, name), Error);
+    fs::remove(target / foreign);
+  }
+  fs::create_directory(target / "desktop.ini");
+  CHECK_THROWS_AS(check_folder_names(target, name), Error);
+}
+
+TEST_CASE("names of files that file browsers and NFS make") {
+  for (const char* name : {"Thumbs.db", "Desktop.ini", "._a", ".nfs0a"}) CHECK(is_stray_name(name));
+  for (const char* name : {"", ".", ".nfs", ".nfs-list", ".zarray", "zarr.json", "level-0.dcm", "0_0.jpg", "_a"}) {
+    CAPTURE(name);
+    CHECK_FALSE(is_stray_name(name));
+  }
 }
