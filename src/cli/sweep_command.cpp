@@ -22,6 +22,7 @@
 #include "output/atomic_file.hpp"
 #include "sweep/sweep.hpp"
 #include "sweep/tuned.hpp"
+#include "system/control_groups.hpp"
 
 namespace slidestream::cli {
 
@@ -152,6 +153,7 @@ SweepOptions sweep_options(const SweepCommandOptions& options) {
   sweep.budget = options.budget;
   sweep.seed = options.seed;
   sweep.overlap = options.overlap;
+  sweep.limit = group_limits().memory;
   return sweep;
 }
 

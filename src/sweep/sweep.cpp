@@ -232,6 +232,8 @@ bool Sweep::may_go_on(std::size_t i, double reserve) {
 
 /// Finds combinations that can't be run, before anything is measured.
 void Sweep::prepare() {
+  std::size_t beyond_limit = 0;
+  std::uint64_t most_planned = 0;
   for (std::size_t i = 0; i < states_.size(); ++i) {
     CombinationState& state = states_[i];
     if (state.out()) continue;
@@ -240,13 +242,19 @@ void Sweep::prepare() {
       const RunForecast forecast = forecast_run(state.combination.config, options_.slides);
       gpu_bytes_[i] = forecast.gpu_bytes * static_cast<std::uint64_t>(forecast.gpus);
       if (forecast.gpus > 0 && !forecast.gpus_assumed) state.gpu = forecast.gpu;
-      const auto available = options_.memory ? options_.memory : runtime::available_memory();
+      auto available = options_.memory ? options_.memory : runtime::available_memory();
+      if (options_.limit) available = std::min(available.value_or(*options_.limit), *options_.limit);
       if (available && forecast.touched_bytes() > *available) {
         reason = "needs " + mib(forecast.touched_bytes()) + " of host memory, of which " + mib(*available) +
                  " are available";
       }
       for (const SlideForecast& slide : forecast.slides) {
         if (reason.empty() && !slide.error.empty()) reason = slide.path + ": " + slide.error;
+      }
+      // What these slides touch fits, as far as is known.
+      if (reason.empty() && options_.limit && forecast.host_bytes() > *options_.limit) {
+        ++beyond_limit;
+        most_planned = std::max(most_planned, forecast.host_bytes());
       }
     } catch (const ConfigError& error) {
       reason = error.what();
@@ -259,6 +267,10 @@ void Sweep::prepare() {
     row.reason = state.reason;
     file_.add(row);
   }
+  if (beyond_limit == 0) return;
+  warn_once(std::to_string(beyond_limit) + (beyond_limit == 1 ? " combination" : " combinations") + " may take up to " +
+            mib(most_planned) + " of memory, and the control group may have " + mib(*options_.limit) +
+            ": the system may end the sweep; try less pipeline.memory_mib or pipeline.threads");
 }
 
 SweepRow Sweep::row_for(std::size_t i, const std::string& phase) const {

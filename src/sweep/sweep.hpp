@@ -28,6 +28,7 @@ struct SweepOptions {
   CachePolicy cache = CachePolicy::warm;
   double budget = 0.0;                  ///< seconds for the whole; 0: no limit
   std::optional<std::uint64_t> memory;  ///< bytes of host memory that a run may take; none: what is free
+  std::optional<std::uint64_t> limit;   ///< bytes of memory that the process's control groups may have; none: no limit
   std::uint64_t seed = 1;
   bool overlap = false;  ///< record each run for its overlap
 };

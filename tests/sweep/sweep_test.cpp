@@ -4,12 +4,16 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include <slidestream/error.hpp>
+#include <slidestream/forecast.hpp>
 
 #include "runtime/machine.hpp"
 #include "runtime/page_cache.hpp"
@@ -206,6 +210,42 @@ TEST_CASE("a combination that doesn't fit the memory that is free isn't tried") 
       CHECK(state.seconds.empty());
     }
   }
+}
+
+TEST_CASE("combinations that plan more than a control group may have are left out, or counted in a line") {
+  const test::TemporaryFolder folder;
+  SweepOptions options = options_for(folder);
+  options.base.pipeline.memory_mib = 64;
+  options.axes = {parse_axis("pipeline.strip_height=64,4096")};
+  options.repeat = 1;
+  std::vector<std::string> warnings;
+  const auto states_with = [&](std::uint64_t limit, const std::string& out) {
+    options.limit = limit;
+    options.folder = (folder / out).string();
+    std::filesystem::create_directories(options.folder);
+    warnings.clear();
+    Sweep sweep(options, {.changed = {}, .warn = [&](const std::string& line) { warnings.push_back(line); }});
+    sweep.run(never);
+    return sweep.combinations();
+  };
+  const auto told = [&] {
+    return std::ranges::count_if(warnings, [](const std::string& line) {
+      return line.find(" of memory, and the control group may have ") != std::string::npos;
+    });
+  };
+  for (const CombinationState& state : states_with(std::uint64_t{1} << 50, "ample")) CHECK(state.reason.empty());
+  CHECK(told() == 0);
+  for (const CombinationState& state : states_with(1000, "none")) {
+    CHECK(state.state == CombinationState::State::refused);
+    CHECK(state.reason.find("of host memory, of which") != std::string::npos);
+  }
+  CHECK(told() == 0);
+  // Between what the slides touch and what is planned.
+  const RunForecast forecast = forecast_run(options.base, options.slides);
+  REQUIRE(forecast.touched_bytes() < forecast.host_bytes());
+  options.axes = {parse_axis("pipeline.queue_depth=" + std::to_string(options.base.pipeline.queue_depth))};
+  for (const CombinationState& state : states_with(forecast.host_bytes() - 1, "tight")) CHECK(state.reason.empty());
+  CHECK(told() == 1);
 }
 
 TEST_CASE("results are compared among combinations that compute the same") {
