@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/report.hpp"
+#include "cli/shortage.hpp"
 #include "cli/signals.hpp"
 #include "cli/volume_command.hpp"
 #include "ledger/merge.hpp"
@@ -87,7 +88,8 @@ void add_merge_command(CLI::App& app, Action& action) {
       "before.\n\n"
       "Examples:\n"
       "  pipeline merge part-1 part-2 part-3 --out results");
-  command->callback([&action, options] { action = [options] { return merge(*options); }; });
+  command->callback(
+      [&action, options] { action = [options] { return on_storage_with_room([&] { return merge(*options); }); }; });
 }
 
 }  // namespace slidestream::cli

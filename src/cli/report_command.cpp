@@ -11,6 +11,7 @@
 #include <string>
 
 #include "cli/own_files.hpp"
+#include "cli/shortage.hpp"
 #include "cli/terminal.hpp"
 #include "config/printable.hpp"
 #include "report/report.hpp"
@@ -86,7 +87,8 @@ void add_report_command(CLI::App& app, Action& action) {
       "  pipeline report scanner-a scanner-b --html both.html\n"
       "  pipeline report results --html report.html --manifest cohort.csv --cohort stain\n"
       "  pipeline report results --html report.html --trace trace.json");
-  command->callback([&action, options] { action = [options] { return write(*options); }; });
+  command->callback(
+      [&action, options] { action = [options] { return on_storage_with_room([&] { return write(*options); }); }; });
 }
 
 }  // namespace slidestream::cli

@@ -14,6 +14,7 @@
 
 #include "cli/command.hpp"
 #include "system/descriptors.hpp"
+#include "system/full_storage.hpp"
 
 /// \file
 /// How the program says that the system gives it no more threads, memory, or open files.
@@ -30,6 +31,16 @@ inline std::atomic<bool> slide_was_begun{false};
 
 /// How the process ends if it can't go on: once a slide was begun, before its end.
 inline ExitStatus failed_status() noexcept { return slide_was_begun ? exit_ended_early : exit_usage; }
+
+/// Does the work of a command that writes one thing. \throws EndedEarlyError where storage is full
+template <class Work>
+int on_storage_with_room(const Work& work) {
+  try {
+    return work();
+  } catch (const FullStorageError& error) {
+    throw EndedEarlyError(error.what());
+  }
+}
 
 /// Whether it is what a standard thread, or a worker of oneTBB's, says that can't be started.
 inline bool is_thread_shortage(const std::exception& error) {

@@ -17,6 +17,7 @@
 
 #include "cli/command.hpp"
 #include "cli/own_files.hpp"
+#include "cli/shortage.hpp"
 #include "config/printable.hpp"
 #include "synth/synth.hpp"
 #include "volume/synth_volume.hpp"
@@ -238,7 +239,10 @@ void add_synth_command(CLI::App& app, Action& action) {
       "  pipeline synth --volume --out head.nii.gz\n"
       "      for trying pipeline volume");
   synth->callback([arguments, &action] {
-    action = [arguments] { return arguments->volume ? write_volume(*arguments) : write_slide(*arguments); };
+    action = [arguments] {
+      return on_storage_with_room(
+          [&] { return arguments->volume ? write_volume(*arguments) : write_slide(*arguments); });
+    };
   });
 }
 

@@ -17,6 +17,7 @@
 
 #include "ledger/row_digest.hpp"
 #include "system/denied.hpp"
+#include "system/full_storage.hpp"
 
 namespace slidestream {
 
@@ -209,7 +210,8 @@ void Database::fail(int code) const {
     if (c == '\n' || c == '\r') c = ' ';
   }
   if (unreadable) throw UnreadableError(text);
-  throw OutputError(text);
+  const bool has_reason = cause == SQLITE_IOERR || cause == SQLITE_CANTOPEN;
+  throw_output_error(cause == SQLITE_FULL ? ENOSPC : has_reason ? system : 0, text);
 }
 
 void Database::fail_damaged(const std::string& what) const {

@@ -12,6 +12,7 @@
 #include "sink/file_calls.hpp"
 #include "sink/temporary_name.hpp"
 #include "system/denied.hpp"
+#include "system/full_storage.hpp"
 
 namespace slidestream {
 
@@ -73,7 +74,7 @@ void AtomicFile::replace() {
   temporary_.clear();
 }
 
-void AtomicFile::fail(int code) const { throw OutputError(path_.string() + ": " + reason_of(code, path_)); }
+void AtomicFile::fail(int code) const { throw_output_error(code, path_.string() + ": " + reason_of(code, path_)); }
 
 void remove_leftovers(const std::filesystem::path& folder) noexcept {
   try {

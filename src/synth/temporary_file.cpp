@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "sink/file_calls.hpp"
-#include "slidestream/error.hpp"
+#include "system/full_storage.hpp"
 
 namespace slidestream::synth {
 
@@ -72,7 +72,7 @@ void TemporaryFile::publish() {
 
 void TemporaryFile::fail(const std::string& reason) const {
   const std::string why = failure_ != 0 ? std::generic_category().message(failure_) : reason;
-  throw OutputError(target_.string() + ": can't be written: " + why);
+  throw_output_error(failure_, target_.string() + ": can't be written: " + why);
 }
 
 }  // namespace slidestream::synth

@@ -577,6 +577,19 @@ class Failures(Case):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(self.rows()[0]["status"], "done")
 
+    def test_other_commands_on_storage_that_is_full(self):
+        self.assertEqual(run(self.slide(), "--out", self.out, "--set", "analysis.bins=60000").returncode, 0)
+        for words in (["synth", "--out", self.folder / "new.svs", "--size", "1024x1024", "--codec", "none"],
+                      ["report", self.out, "--html", self.folder / "new.html"],
+                      ["merge", self.out, "--out", self.folder / "joined"]):
+            with self.subTest(words[0]):
+                limited = ["bash", "-c", 'trap "" XFSZ; ulimit -f 64; exec "$@"', "-", PIPELINE, *words]
+                result = subprocess.run(list(map(str, limited)), capture_output=True, text=True, env=ENVIRONMENT, timeout=60)
+                self.assertOneLine(result, 3, ": File too large")
+        self.assertEqual([path for path in self.folder.glob("new*")], [])
+        # What is no such place is wrong use.
+        self.assertOneLine(run("synth", "--out", self.folder / "none/new.svs", "--size", "256x256"), 2, "No such file")
+
     def test_a_map_that_cannot_be_written_ends_the_start(self):
         self.out.mkdir()
         (self.out / "maps").mkdir()
