@@ -47,10 +47,11 @@ inline constexpr const char* exit_status_text[][2] = {
     {"1",
      "some slides failed, or results differ (compare --tolerance, verify); everything else is finished and written"},
     {"2",
-     "bad usage or configuration, or no slide: nothing was started; or the system gave too few threads or too little "
-     "memory: the same command resumes"},
+     "bad usage or configuration, or no slide: nothing was started; or threads, memory or the disk's room were too "
+     "little before a slide was begun: the same command resumes"},
     {"3",
-     "the run ended before its end (--max-failures, a full disk, a lost GPU), or something couldn't be written; the "
+     "the run ended before its end (--max-failures, a full disk, too little memory, a lost GPU), or something couldn't "
+     "be written; the "
      "same command does the rest"},
     {"129, 130, 143",
      "interrupted by SIGHUP, SIGINT or SIGTERM; what was done is written (a second signal stops at once)"},

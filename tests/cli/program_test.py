@@ -99,6 +99,11 @@ class Usage(Case):
         self.assertEqual(result.returncode, 2)
         self.assertIn("pipeline --help", result.stderr)
 
+    def test_help_says_when_shortage_is_which_status(self):
+        text = " ".join(run("--help").stdout.split())
+        self.assertIn("too little before a slide was begun: the same command resumes", text)
+        self.assertIn("a full disk, too little memory, a lost GPU", text)
+
     def test_help(self):
         for command in [], ["info"], ["synth"], ["completion"]:
             for flag in "--help", "-h":
