@@ -22,6 +22,7 @@
 #include "ledger/schema.hpp"
 #include "ledger/start_notes.hpp"
 #include "output/views.hpp"
+#include "sink/stray_files.hpp"
 #include "sink/view_page.hpp"
 #include "volume/nifti_file.hpp"
 
@@ -176,7 +177,7 @@ std::optional<std::size_t> own_instances(const fs::path& folder) {
   std::size_t instances = 0;
   std::error_code code;
   for (fs::directory_iterator entry(folder, code); !code && entry != fs::directory_iterator(); entry.increment(code)) {
-    if (entry->path().extension() != ".dcm" || is_empty_file(entry->path())) continue;
+    if (entry->path().extension() != ".dcm" || is_stray_file(*entry) || is_empty_file(entry->path())) continue;
     if (!holds(entry->path(), "slidestream")) return std::nullopt;
     ++instances;
   }
@@ -253,7 +254,7 @@ bool is_own_partial_folder(const fs::path& folder) {
 bool has_tiles(const fs::path& folder) {
   std::error_code code;
   for (fs::directory_iterator entry(folder, code); !code && entry != fs::directory_iterator(); entry.increment(code)) {
-    if (!entry->path().filename().string().starts_with('.')) return true;
+    if (!entry->path().filename().string().starts_with('.') && !is_stray_file(*entry)) return true;
   }
   return false;
 }

@@ -286,8 +286,12 @@ void GeoJsonReader::end_node(const Node& node) {
                "; Polygon and MultiPolygon can be read");
 }
 
-bool GeoJsonReader::parse_error(std::size_t /*position*/, const std::string& /*token*/,
+bool GeoJsonReader::parse_error(std::size_t position, const std::string& token,
                                 const nlohmann::detail::exception& error) {
+  if (dynamic_cast<const nlohmann::detail::out_of_range*>(&error) != nullptr) {
+    constexpr std::size_t shown = 40;
+    fail_reading("has a number that is too large at byte " + std::to_string(position) + ": " + token.substr(0, shown));
+  }
   // "[...] parse error at line 1, column 2: what nobody here wrote"
   const std::string text = error.what();
   constexpr const char* before = "parse error at ";
