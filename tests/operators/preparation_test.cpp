@@ -68,7 +68,7 @@ TEST_CASE("The level of 8 micrometres is looked at, in level 0 pixels of the sli
   // Not quite the means of level 0.
   Picture coarse = reduced(fine, 4);
   for (std::size_t i = 0; i < coarse.data.size(); i += 3)
-    coarse.data[i] = static_cast<std::uint8_t>(coarse.data[i] / 2);
+    coarse.data[i] = static_cast<std::uint8_t>(coarse.data[i] * 3 / 4);
   TestSlide slide({level_of(fine), level_of(coarse)}, 2.0);
   const auto mask = prepare_mask(slide.context(), {});
   CHECK(mask->size == Size{100, 60});

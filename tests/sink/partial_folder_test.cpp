@@ -220,6 +220,7 @@ TEST_CASE("files of file browsers are no part of a folder, and keep nobody from 
     CHECK_THROWS_AS(check_folder_names(target, name), Error);
     fs::remove(target / foreign);
   }
+  fs::remove(target / "desktop.ini");
   fs::create_directory(target / "desktop.ini");
   CHECK_THROWS_AS(check_folder_names(target, name), Error);
 }

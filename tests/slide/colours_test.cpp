@@ -38,8 +38,8 @@ TestDirectory directory_of(const std::vector<Bytes>& tiles, std::uint64_t photom
   return directory;
 }
 
-struct File {
-  explicit File(TestDirectory only) { tiff.directories = {std::move(only)}; }
+struct TileFile {
+  explicit TileFile(TestDirectory only) { tiff.directories = {std::move(only)}; }
   std::filesystem::path write() const { return folder.write("slide.tif", tiff.bytes()); }
   Pixels read(std::size_t level = 0) const { return read_level_rgb(*Slide::open(write()), level); }
   std::string error() const {
@@ -141,7 +141,7 @@ TEST_CASE("JPEG: markers, sampling and tables overrule the tag, and what can't b
     CAPTURE(row.tag);
     CAPTURE(row.tables[1]);
     const auto [tile, bare] = tiles_of(row, picture);
-    const File file(directory_of({tile}, row.tag));
+    const TileFile file(directory_of({tile}, row.tag));
     if (row.is == Is::refused) {
       const std::string error = file.error();
       CAPTURE(error);
@@ -159,7 +159,7 @@ TEST_CASE("JPEG: markers, sampling and tables overrule the tag, and what can't b
 
 TEST_CASE("JPEG: a refusal names the tag and what is against it") {
   const Picture picture = make_stained_picture(64, 48, 1);
-  const auto error = [](const Bytes& tile, std::uint64_t tag) { return File(directory_of({tile}, tag)).error(); };
+  const auto error = [](const Bytes& tile, std::uint64_t tag) { return TileFile(directory_of({tile}, tag)).error(); };
   const Bytes even = encode_jpeg(picture, {.horizontal = 1, .vertical = 1}), apart = encode_jpeg(picture);
   CHECK(error(with_identifiers(with_tables(apart, {0, 0, 0}), from_0), rgb_tag)
             .ends_with("PhotometricInterpretation says RGB, the JPEG frame's components' sampling YCbCr"));
@@ -176,7 +176,7 @@ TEST_CASE("JPEG: tiles of a level and levels of a slide may say different things
   for (const std::uint64_t tag : {rgb_tag, ycbcr_tag}) {
     // RGB without a mark is what the tag says; Adobe's marker says it for itself.
     const Bytes first = tag == rgb_tag ? with_identifiers(rgb, from_0) : with_adobe(rgb, 0);
-    const Pixels both = File(directory_of({first, ycbcr}, tag)).read();
+    const Pixels both = TileFile(directory_of({first, ycbcr}, tag)).read();
     for (std::size_t y = 0; y < 48; ++y) {
       const auto row = both.begin() + static_cast<std::ptrdiff_t>(y * 384);
       CHECK(std::equal(row, row + 192, left.begin() + static_cast<std::ptrdiff_t>(y * 192)));
@@ -190,7 +190,7 @@ TEST_CASE("JPEG: markers among the tables that tiles share say nothing") {
   const JpegOptions options{.horizontal = 1, .vertical = 1, .without_tables = true};
   // By other names than JFIF's, so that nothing in the tile speaks against the tag.
   const Bytes tile = with_identifiers(encode_jpeg(picture, options), letters);
-  File file(directory_of({tile}, rgb_tag));
+  TileFile file(directory_of({tile}, rgb_tag));
   file.tiff.directories[0].set_bytes(347, with_adobe(with_jfif(encode_jpeg_tables(options)), 1));
   const Bytes whole = encode_jpeg(picture, {.horizontal = 1, .vertical = 1});
   CHECK(file.read() == decode_jpeg_rgb(whole, true).data);
@@ -213,7 +213,7 @@ TEST_CASE("JPEG under the tag RGB: YCbCr 4:4:4 as libjpeg writes it without a ma
                           .vertical = 1,
                           .quality = 90,
                           .without_tables = shared};
-      File file(directory_of({with_identifiers(encode_jpeg(picture, options), from_1)}, rgb_tag));
+      TileFile file(directory_of({with_identifiers(encode_jpeg(picture, options), from_1)}, rgb_tag));
       if (shared) file.tiff.directories[0].set_bytes(347, encode_jpeg_tables(options));
       options.without_tables = false;
       const Bytes whole = encode_jpeg(picture, options);
@@ -228,11 +228,11 @@ TEST_CASE("JPEG under the tag RGB: YCbCr 4:4:4 as libjpeg writes it without a ma
 TEST_CASE("JPEG: four components are colours and alpha where the slide says so, and inks where Adobe's marker does") {
   const Picture picture = make_picture(64, 48, 4, 4);
   const Bytes tile = encode_jpeg(picture, {.coding = Coding::unknown});
-  CHECK(File(directory_of({tile}, rgb_tag, jpeg, 4)).read() == rgb_of(decode_jpeg_components(tile)));
-  CHECK(File(directory_of({tile}, rgb_tag)).error().find("4 components, and SamplesPerPixel says 3") !=
+  CHECK(TileFile(directory_of({tile}, rgb_tag, jpeg, 4)).read() == rgb_of(decode_jpeg_components(tile)));
+  CHECK(TileFile(directory_of({tile}, rgb_tag)).error().find("4 components, and SamplesPerPixel says 3") !=
         std::string::npos);
   for (const int transform : {0, 2}) {
-    CHECK(File(directory_of({with_adobe(tile, transform)}, rgb_tag, jpeg, 4))
+    CHECK(TileFile(directory_of({with_adobe(tile, transform)}, rgb_tag, jpeg, 4))
               .error()
               .ends_with("PhotometricInterpretation says RGB, the JPEG frame's Adobe marker four inks"));
   }
@@ -243,7 +243,7 @@ TEST_CASE("tags that say how YCbCr is sampled count for nothing: the frame does"
   const Bytes tile = encode_jpeg(picture);
   const Pixels expected = decode_jpeg_rgb(tile).data;
   for (const std::uint64_t factor : {1, 2, 4}) {
-    File file(directory_of({tile}, ycbcr_tag));
+    TileFile file(directory_of({tile}, ycbcr_tag));
     file.tiff.directories[0].set(530, short_, {factor, factor}).set_short(531, factor == 2 ? 2 : 1);
     CHECK(file.read() == expected);
     CHECK(Slide::open(file.write())->info().warnings.empty());
@@ -254,7 +254,7 @@ TEST_CASE("another range and other weights of YCbCr than JFIF's are told") {
   const Picture picture = make_stained_picture(64, 48, 6);
   const Bytes tile = encode_jpeg(picture);
   const auto warnings = [&](std::uint16_t tag, const std::vector<std::uint64_t>& numbers) {
-    File file(directory_of({tile}, ycbcr_tag));
+    TileFile file(directory_of({tile}, ycbcr_tag));
     file.tiff.directories[0].set(tag, rational, numbers);
     const auto slide = Slide::open(file.write());
     CHECK(read_level_rgb(*slide) == decode_jpeg_rgb(tile).data);
@@ -275,7 +275,7 @@ TEST_CASE("JPEG 2000: the component transform makes RGB, whatever compression an
       for (const std::uint64_t tag : {rgb_tag, ycbcr_tag}) {
         CAPTURE(compression);
         CAPTURE(tag);
-        const File file(directory_of({tile}, tag, compression));
+        const TileFile file(directory_of({tile}, tag, compression));
         CHECK(file.read() == decoded.data);
         const Pixels luminance = irreversible ? decode_jpeg2000_component(tile, 0).data : formula(decoded);
         CHECK(read_level(*Slide::open(file.write())) == luminance);
@@ -288,7 +288,7 @@ TEST_CASE("JPEG 2000 without a component transform: sampling, then the compressi
   const Picture picture = make_picture(64, 48, 3, 8);
   const Bytes tile = encode_jpeg2000(picture, {.irreversible = false, .colour_transform = false});
   const auto read = [](const Bytes& bytes, std::uint64_t tag, std::uint64_t compression, bool aperio = false) {
-    File file(directory_of({bytes}, tag, compression));
+    TileFile file(directory_of({bytes}, tag, compression));
     if (aperio) file.tiff.directories[0].set_text(270, "Aperio Image Library v12.0.15 \r\n64x48 J2K/YUV16 Q=70");
     return file.read();
   };
@@ -297,7 +297,7 @@ TEST_CASE("JPEG 2000 without a component transform: sampling, then the compressi
   CHECK(read(tile, rgb_tag, 33003, true) == converted(picture));
   CHECK(read(tile, ycbcr_tag, 33003, true) == converted(picture));
   // Any image of the file says whose it is.
-  File file(directory_of({tile}, rgb_tag, 33003));
+  TileFile file(directory_of({tile}, rgb_tag, 33003));
   file.tiff.directories.push_back(stripped_directory(8, 8, 8, 1));
   file.tiff.directories[1].tiles = {Bytes(64)};
   file.tiff.directories[1].set_text(270, "Aperio Image Library v12.0.15 \r\nlabel 8x8");
@@ -320,7 +320,7 @@ TEST_CASE("JPEG 2000 without a component transform: sampling, then the compressi
 TEST_CASE("JPEG 2000: a tile-part's header overrules the main header's component transform") {
   const Picture picture = make_picture(64, 48, 3, 12);
   const auto check = [&](const Bytes& tile, std::uint64_t tag, Colour colour, const Pixels& pixels) {
-    const File file(directory_of({tile}, tag, 34712));
+    const TileFile file(directory_of({tile}, tag, 34712));
     CHECK(file.read() == pixels);
     const auto slide = Slide::open(file.write());
     CHECK(read_level(*slide) == (colour == Colour::ycbcr ? sample(picture, 0) : formula(picture)));
@@ -344,22 +344,22 @@ TEST_CASE("JPEG 2000: a JP2 file that says sYCC overrules the tag, and one of ot
   };
   constexpr int unknown = 0, cmyk = 12, ycck = 13, lab = 14, srgb = 16, grey = 17, sycc = 18;
   const Bytes plain = encode_jpeg2000(picture, {.irreversible = false, .colour_transform = false, .jp2 = true});
-  CHECK(File(directory_of({as(plain, sycc)}, rgb_tag, 34712)).read() == converted(picture));
+  CHECK(TileFile(directory_of({as(plain, sycc)}, rgb_tag, 34712)).read() == converted(picture));
   // Encoders write sRGB of any three components, and nothing that is known where they weren't told.
   for (const int kind : {srgb, unknown}) {
-    CHECK(File(directory_of({as(plain, kind)}, rgb_tag, 34712)).read() == picture.data);
-    CHECK(File(directory_of({as(plain, kind)}, ycbcr_tag, 34712)).read() == converted(picture));
+    CHECK(TileFile(directory_of({as(plain, kind)}, rgb_tag, 34712)).read() == picture.data);
+    CHECK(TileFile(directory_of({as(plain, kind)}, ycbcr_tag, 34712)).read() == converted(picture));
   }
   for (const auto& [kind, text] :
        std::vector<std::pair<int, std::string>>{{cmyk, "the JP2 file's colours are CMYK"},
                                                 {ycck, "the JP2 file's colours are YCCK"},
                                                 {lab, "the JP2 file's colours are CIELab"},
                                                 {grey, "the JP2 file is grey, and its codestream has 3 components"}}) {
-    const std::string error = File(directory_of({as(plain, kind)}, rgb_tag, 34712)).error();
+    const std::string error = TileFile(directory_of({as(plain, kind)}, rgb_tag, 34712)).error();
     CHECK_MESSAGE(error.find(text) != std::string::npos, error);
   }
   const Bytes transformed = encode_jpeg2000(picture, {.irreversible = false, .jp2 = true});
-  CHECK(File(directory_of({as(transformed, sycc)}, rgb_tag, 34712)).error().find("its colours can't be told") !=
+  CHECK(TileFile(directory_of({as(transformed, sycc)}, rgb_tag, 34712)).error().find("its colours can't be told") !=
         std::string::npos);
 }
 
@@ -367,7 +367,7 @@ TEST_CASE("what the first tile holds is told beside what the slide says") {
   using Both = std::pair<Colour, Colour>;
   const Picture picture = make_stained_picture(64, 48, 11);
   const auto colours = [](const std::vector<Bytes>& tiles, std::uint64_t tag, std::uint64_t compression = jpeg) {
-    const File file(directory_of(tiles, tag, compression));
+    const TileFile file(directory_of(tiles, tag, compression));
     const auto slide = Slide::open(file.write());
     return Both{slide->info().levels[0].colour, colour_of_tiles(*slide, 0)};
   };
@@ -392,7 +392,7 @@ TEST_CASE("what the first tile holds is told beside what the slide says") {
 TEST_CASE("an image beside the slide has the colours that its JPEG says, or is refused") {
   const Picture picture = make_stained_picture(64, 48, 10);
   const auto beside = [&](const Bytes& strip, std::uint64_t tag) {
-    File file(directory_of({encode_jpeg(picture)}, ycbcr_tag));
+    TileFile file(directory_of({encode_jpeg(picture)}, ycbcr_tag));
     TestDirectory other = stripped_directory(64, 48, 48, 3).set_short(259, jpeg).set_short(262, tag);
     other.set_text(270, "label");
     other.tiles = {strip};
@@ -423,16 +423,16 @@ TEST_CASE("an Orientation that isn't 1 is refused by name, for every image that 
   for (const std::uint64_t orientation : {0, 2, 3, 4, 5, 6, 7, 8, 9}) {
     const std::string expected = "Orientation " + std::to_string(orientation) + " isn't supported; supported: 1,";
     for (const bool of_smaller : {false, true}) {
-      File file(level(128, 128));
+      TileFile file(level(128, 128));
       file.tiff.directories.push_back(level(64, 64));
       file.tiff.directories[of_smaller ? 1 : 0].set_short(274, orientation);
       CHECK(file.error().find(expected) != std::string::npos);
     }
-    File file(level(128, 128));
+    TileFile file(level(128, 128));
     file.tiff.directories[0].subs = {level(64, 64).set_short(274, orientation)};
     CHECK(file.error().find(expected) != std::string::npos);
   }
-  File upright(level(128, 128).set_short(274, 1));
+  TileFile upright(level(128, 128).set_short(274, 1));
   CHECK(upright.error().empty());
 }
 
@@ -441,7 +441,7 @@ TEST_CASE(
   const Picture picture = make_picture(30, 20, 3, 11);
   for (std::uint64_t orientation = 1; orientation <= 8; ++orientation) {
     CAPTURE(orientation);
-    File file(directory_of({encode_jpeg(make_stained_picture(64, 48, 12))}, ycbcr_tag));
+    TileFile file(directory_of({encode_jpeg(make_stained_picture(64, 48, 12))}, ycbcr_tag));
     TestDirectory other = stripped_directory(30, 20, 20, 3).set_short(274, orientation);
     other.tiles = {to_bytes(picture)};
     file.tiff.directories.push_back(other);
@@ -465,7 +465,7 @@ TEST_CASE(
 
 TEST_CASE("levels may have tiles of other sizes and another compression than level 0") {
   const Picture large = make_stained_picture(128, 96, 13), small = reduced(large, 2);
-  File file(tiled_directory(128, 96, 64, 48, 3));
+  TileFile file(tiled_directory(128, 96, 64, 48, 3));
   for (const int y : {0, 48}) {
     for (const int x : {0, 64}) file.tiff.directories[0].tiles.push_back(to_bytes(cut(large, x, y, 64, 48)));
   }
