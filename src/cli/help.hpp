@@ -45,7 +45,8 @@ std::string completion_script(const CLI::App& app, const std::string& shell);
 inline constexpr const char* exit_status_text[][2] = {
     {"0", "all slides were done"},
     {"1",
-     "some slides failed, or results differ (compare --tolerance, verify); everything else is finished and written"},
+     "some slides failed, or results differ (compare --tolerance, verify), or a ledger is damaged (status); everything "
+     "else is finished and written"},
     {"2",
      "bad usage or configuration, or no slide: nothing was started; or threads, memory or the disk's room were too "
      "little before a slide was begun: the same command resumes"},

@@ -89,6 +89,10 @@ Json status_json(const LedgerStatus& status, const std::optional<ToldProgress>& 
              {"beat", status.owner->beat_at},
              {"alive", status.owner_is_alive ? Json(*status.owner_is_alive) : Json()}};
   }
+  Json damage = Json::array();
+  for (const LedgerStatus::Damage& each : status.damage) {
+    damage.push_back({{"what", each.what}, {"count", each.count}});
+  }
   Json running = Json::array();
   for (const std::string& path : status.running_paths) running.push_back(json_text(path));
   return {{"slides", status.slides},
@@ -107,7 +111,20 @@ Json status_json(const LedgerStatus& status, const std::optional<ToldProgress>& 
           {"owner", std::move(owner)},
           {"running_slides", std::move(running)},
           {"failures", std::move(failures)},
+          {"damage", std::move(damage)},
+          {"unchecked", status.unchecked},
           {"progress", told ? told->json : Json()}};
+}
+
+std::string damage_text(const LedgerStatus& status, const Style& style) {
+  std::string text;
+  for (const LedgerStatus::Damage& damage : status.damage) {
+    text += style.red("damaged") + "   " + damage.what + ": " + count_text(damage.count) + "\n";
+  }
+  if (!text.empty() && status.unchecked > 0) {
+    text += "          slides that ended, and weren't checked: " + count_text(status.unchecked) + "\n";
+  }
+  return text;
 }
 
 std::string status_text(const LedgerStatus& status, const std::optional<ToldProgress>& told, const Style& style) {
@@ -136,7 +153,7 @@ std::string status_text(const LedgerStatus& status, const std::optional<ToldProg
   if (status.failures.size() > most_named) {
     text += "          and " + std::to_string(status.failures.size() - most_named) + " more in failures.csv\n";
   }
-  return text;
+  return text + damage_text(status, style);
 }
 
 void print(const Json& json) { std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n'; }
@@ -174,7 +191,7 @@ int show_status(const StatusOptions& options) {
   } else {
     std::cout << status_text(status, told, Style::of(1));
   }
-  return exit_done;
+  return status.damage.empty() ? exit_done : exit_some_failed;
 }
 
 }  // namespace
@@ -188,6 +205,7 @@ void add_status_command(CLI::App& app, Action& action) {
       ->check(not_empty);
   command->add_flag("--json", options->json, "As JSON");
   command->footer(
+      "Lines say what is damaged in the ledger, and the exit status is 1 then.\n\n"
       "Examples:\n"
       "  pipeline status results\n"
       "  watch -n 10 pipeline status results\n"

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <memory>
 #include <slidestream/error.hpp>
+#include <string>
 #include <utility>
 
+#include "ledger/attachments.hpp"
 #include "ledger/schema.hpp"
+#include "ledger/slide_row.hpp"
 #include "ledger/start_notes.hpp"
 #include "ledger/versions.hpp"
 
@@ -13,10 +16,20 @@ namespace slidestream {
 
 namespace {
 
+/// Of a row, without its counts.
+constexpr std::int64_t bytes_of_row = 1024;
+
+void add_damage(LedgerStatus& status, const char* what, std::uint64_t count) {
+  if (count > 0) status.damage.push_back({what, count});
+}
+
+/// Sizes that no file has count as nothing, and as damage.
 void count_states(Database& database, LedgerStatus& status) {
   Statement select(database,
-                   "SELECT state, mine, count(*), coalesce(sum(size), 0), coalesce(sum(windows), 0) FROM slides WHERE "
-                   "position IS NOT NULL GROUP BY state, mine");
+                   "SELECT state, mine, count(*), coalesce(sum(CASE WHEN size BETWEEN 0 AND 1 << 50 THEN size END), "
+                   "0), coalesce(sum(max(windows, 0)), 0), coalesce(sum(size NOT BETWEEN 0 AND 1 << 50), 0) FROM "
+                   "slides WHERE position IS NOT NULL GROUP BY state, mine");
+  std::uint64_t wrong_sizes = 0;
   while (select.step()) {
     const auto count = static_cast<std::uint64_t>(select.integer(2));
     if (select.integer(1) == 0) {
@@ -33,16 +46,82 @@ void count_states(Database& database, LedgerStatus& status) {
     if (state == "pending") status.pending += count;
     if (state == "done" || state == "failed") status.bytes_done += bytes;
     if (state == "done") status.windows += static_cast<std::uint64_t>(select.integer(4));
+    wrong_sizes += static_cast<std::uint64_t>(select.integer(5));
   }
+  add_damage(status, "slides of a size that no file has", wrong_sizes);
 }
 
 void count_artifacts(Database& database, LedgerStatus& status) {
   Statement select(database,
-                   "SELECT count(*), coalesce(sum(artifacts.bytes), 0) FROM artifacts JOIN slides ON slides.id = slide "
-                   "WHERE position IS NOT NULL AND mine AND state = 'done'");
+                   "SELECT count(*), coalesce(sum(max(artifacts.bytes, 0)), 0) FROM artifacts JOIN slides ON "
+                   "slides.id = slide WHERE position IS NOT NULL AND mine AND state = 'done'");
   if (!select.step()) return;
   status.artifacts = static_cast<std::uint64_t>(select.integer(0));
   status.artifact_bytes = static_cast<std::uint64_t>(select.integer(1));
+}
+
+/// The manifest gives its slides the places from 0 on.
+void check_places(Database& database, LedgerStatus& status) {
+  Statement select(database,
+                   "WITH placed AS (SELECT count(*) AS count FROM slides WHERE position IS NOT NULL) SELECT count - "
+                   "(SELECT count(*) FROM (SELECT DISTINCT position FROM slides WHERE position >= 0 AND position < "
+                   "(SELECT count FROM placed))) FROM placed");
+  if (select.step()) {
+    add_damage(status, "slides whose place in the list can't be", static_cast<std::uint64_t>(select.integer(0)));
+  }
+}
+
+/// Rows of slides that ended, and lists of their files, by their digests.
+void check_rows(Database& database, std::int64_t most_checked, LedgerStatus& status) {
+  Statement select(database, std::string("SELECT id, attached, coalesce(length(histogram), 0), digest IS row_digest(") +
+                                 row_digest_columns +
+                                 ") FROM slides WHERE position IS NOT NULL AND mine AND state IN ('done', 'failed')");
+  AttachmentReader attachments(database);
+  std::uint64_t rows = 0;
+  std::uint64_t lists = 0;
+  std::uint64_t checked = 0;
+  try {
+    for (std::int64_t bytes = 0; bytes < most_checked && select.step(); ++checked) {
+      bytes += bytes_of_row + select.integer(2);
+      if (select.integer(3) == 0) ++rows;
+      const auto attached = unsigned_or_null(select, 1);
+      if (!attached) continue;
+      SlideResult slide;
+      if (!attachments.read(select.integer(0), *attached, slide)) ++lists;
+      bytes += bytes_of_row * static_cast<std::int64_t>(slide.artifacts.size() + slide.values.size());
+    }
+  } catch (const UnreadableError&) {
+    // Nothing behind it can be read.
+    ++rows;
+    ++checked;
+  }
+  add_damage(status, "rows of slides that aren't what was written", rows);
+  add_damage(status, "slides whose list of files isn't what was written", lists);
+  status.unchecked = status.done + status.failed - std::min(status.done + status.failed, checked);
+}
+
+/// What SQLite itself finds: rows that their index doesn't have, and pages that can't be.
+void check_pages(Database& database, LedgerStatus& status) {
+  std::uint64_t faults = 0;
+  try {
+    Statement check(database, "PRAGMA main.integrity_check(slides)");
+    while (check.step()) {
+      if (check.text(0) != "ok") ++faults;
+    }
+  } catch (const UnreadableError&) {
+    ++faults;
+  }
+  add_damage(status, "faults that SQLite finds in the table slides", faults);
+}
+
+/// As far as it takes a bounded time.
+void check_ledger(Database& database, std::int64_t most_checked, LedgerStatus& status) {
+  check_places(database, status);
+  check_rows(database, most_checked, status);
+  Statement rows(database, "SELECT count(*) FROM slides");
+  if (status.unchecked == 0 && rows.step() && rows.integer(0) <= most_checked / bytes_of_row) {
+    check_pages(database, status);
+  }
 }
 
 /// The process that has the ledger. One of this machine that ended, and couldn't give the ledger back, has left no
@@ -108,12 +187,13 @@ void estimate(Database& database, LedgerStatus& status) {
 
 }  // namespace
 
-LedgerStatus read_status(const std::filesystem::path& folder) {
+LedgerStatus read_status(const std::filesystem::path& folder, std::int64_t most_checked) {
   const std::unique_ptr<Database> database = open_to_read(folder / ledger_name);
   database->execute("BEGIN");
   LedgerStatus status;
   count_states(*database, status);
   count_artifacts(*database, status);
+  check_ledger(*database, most_checked, status);
   find_owner(*database, status);
   const bool is_in_use = status.owner && status.owner_is_alive.value_or(true);
   if (!is_in_use && !holds_run(*database)) {

@@ -36,9 +36,19 @@ struct LedgerStatus {
     std::int64_t attempts = 0;
   };
   std::vector<Failure> failures;  ///< in order
+  struct Damage {
+    std::string what;
+    std::uint64_t count = 0;
+  };
+  std::vector<Damage> damage;   ///< one for each kind; what it concerns counts above as the ledger says
+  std::uint64_t unchecked = 0;  ///< slides that ended, and weren't looked at for damage
 };
 
-/// \throws OutputError where the ledger can't be read, or no run came as far as its slides.
-LedgerStatus read_status(const std::filesystem::path& folder);
+/// Bytes of rows that a status reads to check them: some tenths of a second.
+inline constexpr std::int64_t most_checked_bytes = std::int64_t{128} << 20;
+
+/// \param most_checked  rows of slides that ended are checked until so many bytes of them were read; beyond, SQLite's
+/// own check is left out, too. \throws OutputError where the ledger can't be read, or no run came as far as its slides.
+LedgerStatus read_status(const std::filesystem::path& folder, std::int64_t most_checked = most_checked_bytes);
 
 }  // namespace slidestream

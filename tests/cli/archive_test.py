@@ -914,6 +914,20 @@ class Watching(ArchiveCase):
         self.assertIsNone(status["owner"])
         self.assertOneLine(run("status", self.folder), 2, "run.sqlite: No such file or directory")
 
+    def test_status_says_what_is_damaged(self):
+        run(self.tiny_slides(3), "--out", self.out)
+        self.assertEqual(json.loads(run("status", "--json", self.out).stdout)["damage"], [])
+        self.sql("UPDATE slides SET value_sum = value_sum || '1' WHERE position = 1")
+        line = "rows of slides that aren't what was written"
+        text = run("status", self.out)
+        self.assertEqual((text.returncode, text.stderr), (1, ""))
+        self.assertIn("3 of 3 done", text.stdout)
+        self.assertIn(f"damaged   {line}: 1\n", text.stdout)
+        document = run("status", "--json", self.out)
+        self.assertEqual(document.returncode, 1)
+        status = json.loads(document.stdout)
+        self.assertEqual((status["damage"], status["unchecked"]), ([{"what": line, "count": 1}], 0))
+
     def test_status_changes_nothing(self):
         run(self.slide(), "--out", self.out)
         before = {path.name: path.read_bytes() for path in self.out.iterdir() if path.is_file()}

@@ -220,6 +220,71 @@ TEST_CASE("a slide whose state is none is not passed over") {
                  "damaged: the row of " + manifest[0].path + " isn't what was written"));
 }
 
+TEST_CASE("a status says what is damaged, and shows the rest") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const auto manifest = make_files(folder, 3);
+  const fs::path file = folder / "out/run.sqlite";
+  {
+    Ledger ledger(config);
+    ledger.begin(manifest, false);
+    for (std::size_t i = 0; i < manifest.size(); ++i) {
+      SlideResult slide = attached_result_of(manifest[i].path, i);
+      ledger.ended(i, slide);
+    }
+  }
+  const LedgerStatus sound = read_status(folder / "out");
+  CHECK(sound.damage.empty());
+  CHECK(sound.unchecked == 0);
+  const auto found = [&] {
+    const LedgerStatus status = read_status(folder / "out");
+    CHECK(status.done == 3);
+    std::string text;
+    for (const LedgerStatus::Damage& each : status.damage) {
+      text += each.what + ": " + std::to_string(each.count) + "\n";
+    }
+    return text;
+  };
+  SUBCASE("rows") {
+    tamper(file, "UPDATE slides SET windows = -5 WHERE id < 3");
+    CHECK(found() == "rows of slides that aren't what was written: 2\n");
+    CHECK(read_status(folder / "out").windows == 2);
+    CHECK(read_status(folder / "out", 1).unchecked == 2);
+  }
+  SUBCASE("a row that can't be read") {
+    tamper(file,
+           "UPDATE slides SET histogram = zeroblob(" + std::to_string(largest_ledger_value + 1) + ") WHERE id = 3");
+    CHECK(contains(found(), "rows of slides that aren't what was written: 1\n"));
+  }
+  SUBCASE("lists of files") {
+    tamper(file, "UPDATE artifacts SET bytes = -7 WHERE slide = 2");
+    CHECK(found() == "slides whose list of files isn't what was written: 1\n");
+  }
+  SUBCASE("places") {
+    tamper(file, "UPDATE slides SET position = 0 WHERE id = 3");
+    CHECK(found() == "slides whose place in the list can't be: 1\n");
+    tamper(file, "UPDATE slides SET position = 3 WHERE id = 3");
+    CHECK(found() == "slides whose place in the list can't be: 1\n");
+  }
+  SUBCASE("sizes") {
+    tamper(file, "UPDATE slides SET size = -1 WHERE id = 1");
+    CHECK(found() == "slides of a size that no file has: 1\n");
+    CHECK(read_status(folder / "out").bytes == 5);
+  }
+  SUBCASE("an index that leads to another row") {
+    const auto index = [&](const std::string& where) {
+      tamper(file,
+             "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = 'CREATE INDEX slides_by_position ON "
+             "slides(position)" +
+                 where + "' WHERE name = 'slides_by_position'");
+    };
+    index(" WHERE position > 9");
+    tamper(file, "UPDATE slides SET position = 7 WHERE id = 2");
+    index("");
+    CHECK_MESSAGE(contains(found(), "faults that SQLite finds in the table slides: "), found());
+  }
+}
+
 TEST_CASE("times that no clock gives") {
   const TemporaryFolder folder;
   const Config config = ledger_config(folder / "out");
