@@ -225,18 +225,63 @@ TEST_CASE_FIXTURE(Fixture, "label, macro and thumbnail are never levels") {
 }
 
 TEST_CASE_FIXTURE(Fixture, "names of images that are no levels are words in any case") {
-  for (const char* text :
-       {"Label", "LABEL", "Aperio Image Library\r\nLabel 500x300", "Aperio\nmacro of this|MPP = 1", "Overview: 1",
-        "Barcode image", "Thumbnail", "label 500x300|AppMag = 20", "Macro\n", "Scanner 2.0\nlabel 500x300"}) {
+  for (const char* text : {"Label",
+                           "LABEL",
+                           "Aperio Image Library\r\nLabel 500x300",
+                           "Aperio\nmacro of this|MPP = 1",
+                           "Overview: 1",
+                           "Barcode image",
+                           "Thumbnail",
+                           "label 500x300|AppMag = 20",
+                           "Macro\n",
+                           "Scanner 2.0\nlabel 500x300",
+                           "LABEL_IMAGE",
+                           "Label-1",
+                           "slide_label",
+                           "MacroImage",
+                           "LABELImage",
+                           "label2",
+                           "Label500x300",
+                           "slide label",
+                           "_macro_:",
+                           "Scanner 2.0\nslide_label 500x300",
+                           "Aperio Image Library\r\nLabel_1 500x300",
+                           "\xef\xbb\xbflabel",
+                           "\xef\xbb\xbf"
+                           "Aperio Image Library\r\nlabel 500x300"}) {
     CAPTURE(text);
     tiff.directories = {level(1000, 600), level(500, 300), level(250, 150)};
     tiff.directories[1].set_text(270, text);
     CHECK(sizes(open()->info()) == "1000x600 250x150 ");
   }
-  for (const char* text : {"labelled", "Aperio Image Library\r\n500x300 (64x64)|Title = label", "<OME><Label/></OME>",
-                           "", "a-label-b", "macrophages, CD68", "macro phages", "label-free", "Label free imaging",
-                           "slide with a macro", "Aperio Image Library\r\nmacrophages 500x300",
-                           "Aperio Image Library\r\n500x300 label", "Aperio label", "two\nlines\nlabel"}) {
+  for (const char* text : {"labelled",
+                           "Aperio Image Library\r\n500x300 (64x64)|Title = label",
+                           "<OME><Label/></OME>",
+                           "",
+                           "a-label-b",
+                           "macrophages, CD68",
+                           "macro phages",
+                           "label-free",
+                           "Label free imaging",
+                           "slide with a macro",
+                           "Aperio Image Library\r\nmacrophages 500x300",
+                           "Aperio Image Library\r\n500x300 label",
+                           "Aperio label",
+                           "two\nlines\nlabel",
+                           "labeled",
+                           "unlabeled_1",
+                           "CD68_macrophages",
+                           "Macrophages1",
+                           "macroPhages",
+                           "label2b",
+                           "Ki67-label",
+                           "MACROimage",
+                           "slide",
+                           "slide_1",
+                           "image-2",
+                           "-",
+                           "labelimage",
+                           "Aperio Image Library\r\nlabel_free 500x300"}) {
     CAPTURE(text);
     tiff.directories = {level(1000, 600), level(500, 300), level(250, 150)};
     tiff.directories[1].set_text(270, text);

@@ -95,6 +95,16 @@ class Fixture {
 
 }  // namespace
 
+TEST_CASE_FIXTURE(Fixture, "in OME-TIFF words of an Image's name say that it is no level") {
+  tiff.directories = {view(1600, 960), view(800, 480), label(400, 240)};
+  for (const char* name : {"slide_label", "Label-1", "LabelImage", "&#xFEFF;label"}) {
+    CAPTURE(name);
+    describe(image(0, 1600, 960, "slide", tiff_data(0)) + image(1, 400, 240, name, tiff_data(2)));
+    CHECK(found() == "1600x960 800x480 | label");
+    CHECK(warnings().empty());
+  }
+}
+
 TEST_CASE_FIXTURE(Fixture, "a thumbnail of another scale that is tiled like a level is none, wherever it stands") {
   const std::vector<TestDirectory> pyramid = {view(1600, 960), view(800, 480), view(400, 240)};
   for (std::size_t place = 0; place <= 3; ++place) {

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "config/csv.hpp"
 #include "config/positive_number.hpp"
 #include "slide/number_text.hpp"
 #include "slide/tiff/vips_xml.hpp"
@@ -47,7 +48,10 @@ std::optional<ImageSize> take_size(std::string_view& text) {
   return size;
 }
 
-char small_letter(char c) { return 'A' <= c && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
+bool is_digit(char c) { return '0' <= c && c <= '9'; }
+bool is_capital(char c) { return 'A' <= c && c <= 'Z'; }
+bool is_small(char c) { return 'a' <= c && c <= 'z'; }
+char small_letter(char c) { return is_capital(c) ? static_cast<char>(c | 0x20) : c; }
 
 std::string in_small_letters(std::string_view text) {
   std::string small(text);
@@ -66,7 +70,6 @@ std::size_t place_of_key(std::string_view text, std::string_view key, std::size_
 /// A word in small letters where it is the name of an image that is no level.
 std::string name_of_associated(std::string_view word) {
   constexpr std::array<std::string_view, 5> names = {"label", "macro", "overview", "barcode", "thumbnail"};
-  if (!word.empty() && std::string_view(":,;.").find(word.back()) != std::string_view::npos) word.remove_suffix(1);
   std::string small = in_small_letters(word);
   return std::ranges::find(names, small) == names.end() ? std::string() : small;
 }
@@ -80,6 +83,54 @@ void for_words(std::string_view text, const See& see) {
     text.remove_prefix(word.size());
   }
 }
+
+bool is_separator(char c) { return c == '_' || c == '-'; }
+
+/// The first word of what stands between blanks, a number or a separator: "Label-1" and "MacroImage" have several.
+std::string_view first_word(std::string_view text) {
+  const auto is_end = [text](std::size_t at) {
+    const char before = text[at - 1];
+    const char c = text[at];
+    if (is_separator(before) || is_separator(c)) return true;
+    if (is_digit(text.front())) return !is_digit(c) && c != 'x';
+    if (is_digit(c)) return true;
+    const bool begins_word = at + 1 < text.size() && is_small(text[at + 1]);
+    return is_capital(c) && (is_small(before) || (is_capital(before) && begins_word));
+  };
+  std::size_t end = 1;
+  while (end < text.size() && !is_end(end)) ++end;
+  return text.substr(0, end);
+}
+
+/// What words say together of the image that they are of.
+class ImageWords {
+ public:
+  /// Takes what stands between blanks; false where it says something else.
+  bool add(std::string_view text) {
+    // A size.
+    if (is_digit(text.front())) return true;
+    if (std::string_view(":,;.").find(text.back()) != std::string_view::npos) text.remove_suffix(1);
+    if (take(text)) return true;
+    while (!text.empty()) {
+      const std::string_view word = first_word(text);
+      if (!is_separator(word.front()) && !is_digit(word.front()) && !take(word)) return false;
+      text.remove_prefix(word.size());
+    }
+    return true;
+  }
+
+  const std::string& name() const noexcept { return name_; }
+
+ private:
+  bool take(std::string_view word) {
+    const std::string found = name_of_associated(word);
+    if (name_.empty()) name_ = found;
+    const std::string small = in_small_letters(word);
+    return !found.empty() || small == "image" || small == "slide";
+  }
+
+  std::string name_;  ///< the first
+};
 
 bool is_end_of_value(char c) { return c == '|' || c == ';' || c == '\r' || c == '\n'; }
 
@@ -240,16 +291,13 @@ SaidPixelSize read_description(std::string_view description, ImageSize image, Im
 }
 
 std::string name_of_associated_in(std::string_view text) {
-  std::string name;
+  ImageWords words;
   bool is_only = true;
-  for_words(text, [&](std::string_view word) {
-    const std::string found = name_of_associated(word);
-    const bool is_size = !word.empty() && word.front() >= '0' && word.front() <= '9';
-    is_only = !found.empty() || is_size || in_small_letters(word) == "image";
-    if (name.empty()) name = found;
+  for_words(without_bom(text), [&](std::string_view word) {
+    is_only = words.add(word);
     return is_only;
   });
-  return is_only ? name : std::string();
+  return is_only ? words.name() : std::string();
 }
 
 std::string associated_name(std::string_view description) {
@@ -257,12 +305,8 @@ std::string associated_name(std::string_view description) {
   if (description.starts_with('<')) return name_in_qptiff(description);
   const std::string_view second = second_line(description);
   if (description.starts_with("Aperio")) {
-    std::string name;
-    for_words(second, [&name](std::string_view word) {
-      name = name_of_associated(word);
-      return false;
-    });
-    return name;
+    const std::string_view words = trimmed(second);
+    return name_of_associated_in(words.substr(0, words.find_first_of(white)));
   }
   std::string name = name_of_associated_in(description.substr(0, description.find_first_of("|\r\n")));
   return name.empty() ? name_of_associated_in(second) : name;

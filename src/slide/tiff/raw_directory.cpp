@@ -10,6 +10,7 @@
 #include <slidestream/error.hpp>
 #include <utility>
 
+#include "config/csv.hpp"
 #include "slide/tiff/utf16_text.hpp"
 
 namespace slidestream {
@@ -250,8 +251,8 @@ std::string RawTiff::text(const RawDirectory& directory, std::uint16_t tag, std:
   const auto found = entry == nullptr ? std::nullopt : bytes(*entry, most);
   if (!found) return {};
   if (std::optional<std::string> decoded = text_of_utf16(*found)) return *std::move(decoded);
-  return {reinterpret_cast<const char*>(found->data()),
-          static_cast<std::size_t>(std::find(found->begin(), found->end(), std::byte{}) - found->begin())};
+  const auto size = static_cast<std::size_t>(std::find(found->begin(), found->end(), std::byte{}) - found->begin());
+  return std::string(without_bom({reinterpret_cast<const char*>(found->data()), size}));
 }
 
 std::optional<float> RawTiff::real(const RawDirectory& directory, std::uint16_t tag) const {

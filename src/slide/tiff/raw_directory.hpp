@@ -71,7 +71,8 @@ class RawTiff {
   /// The first `most` bytes of an entry of bytes (BYTE, ASCII, SBYTE, UNDEFINED); none when it is of another type or
   /// outside the file.
   std::optional<std::vector<std::byte>> bytes(const RawEntry& entry, std::uint64_t most) const;
-  /// The same as text, up to its first NUL; UTF-16 becomes UTF-8. Empty when the tag is missing or has none.
+  /// The same as text, up to its first NUL and without a byte order mark; UTF-16 becomes UTF-8. Empty when the tag is
+  /// missing or has none.
   std::string text(const RawDirectory& directory, std::uint16_t tag, std::uint64_t most) const;
 
   /// The first value of a number of any type, as libtiff gives it: in single precision. A fraction by 0 is 0.
