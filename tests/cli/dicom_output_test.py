@@ -261,7 +261,8 @@ class Attributes(Case):
         plain = self.assertDone(run("convert", slide, self.folder / "plain.dicom"))
         self.assertEqual(plain.stderr.count("dicom.attributes isn't set"), 1, plain.stderr)
         toml = self.folder / "a.toml"
-        toml.write_text(ATTRIBUTES)
+        # Behind a byte order mark, as some editors write it.
+        toml.write_text("\ufeff" + ATTRIBUTES, encoding="utf-8")
         made = self.folder / "made.dicom"
         told = self.assertDone(run("convert", slide, made, "--set", f"dicom.attributes={toml}"))
         self.assertNotIn("dicom.attributes", told.stderr)
@@ -286,7 +287,7 @@ class Attributes(Case):
         except ImportError:
             return
         other = self.folder / "a.json"
-        other.write_text(json.dumps(tomllib.loads(ATTRIBUTES)))
+        other.write_text("\ufeff" + json.dumps(tomllib.loads(ATTRIBUTES)), encoding="utf-8")
         self.assertDone(run("convert", slide, self.folder / "json.dicom", "--set", f"dicom.attributes={other}"))
         self.assertEqual(digest(made), digest(self.folder / "json.dicom"))
 

@@ -320,6 +320,9 @@ TEST_CASE("a configuration file that can't be read is named with the reason") {
                        ConfigError);
   std::ofstream(folder / "good.toml") << "[analysis]\nstride = 17\n";
   CHECK(load_config(folder / "good.toml").analysis.stride == 17);
+  // Behind a byte order mark, as some editors write it.
+  std::ofstream(folder / "marked.toml") << "\xef\xbb\xbf[analysis]\nstride = 17\n";
+  CHECK(load_config(folder / "marked.toml").analysis.stride == 17);
 }
 
 TEST_CASE("edit distance") {

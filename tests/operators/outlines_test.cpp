@@ -476,6 +476,9 @@ TEST_CASE("Outlines are read from a file, and a file that can't be is named") {
   const std::string path = folder / "slide.geojson";
   std::ofstream(path) << R"({"type":"Polygon","coordinates":[[[0,0],[4,0],[4,10],[0,10],[0,0]]]})";
   CHECK(tissue_share(read_geojson_mask(path, ten, {1.0, 1.0}, ten)) == 0.4);
+  std::ofstream(path) << "\xef\xbb\xbf"
+                      << R"({"type":"Polygon","coordinates":[[[0,0],[4,0],[4,5],[0,5],[0,0]]]})";
+  CHECK(tissue_share(read_geojson_mask(path, ten, {1.0, 1.0}, ten)) == 0.2);
   const std::string missing = folder / "missing.geojson";
   CHECK_THROWS_WITH_AS(read_geojson_mask(missing, ten, {1.0, 1.0}, ten),
                        (missing + ": can't be read: No such file or directory").c_str(), SlideError);

@@ -51,6 +51,8 @@ TEST_CASE("cohorts come from a manifest's column, by the file behind the path") 
   CHECK(cohorts.of(folder.path("b.svs")) == "I,HC");
   CHECK(cohorts.of(folder.path("c.svs")) == "");
   CHECK(cohorts.of(folder.path("d.svs")) == "");
+  const std::string marked = folder.file("marked.csv", "\xef\xbb\xbfsep=;\r\nstain;path\r\nH&E;a.svs\r\n");
+  CHECK(Cohorts(marked, "stain").of(folder.path("a.svs")) == "H&E");
   CHECK_THROWS_WITH_AS(Cohorts(manifest, "stains"), doctest::Contains("did you mean 'stain'"), ConfigError);
   // A decimal comma would shift what follows it.
   CHECK_THROWS_WITH_AS(Cohorts(folder.file("wide.csv", "path,mpp,stain\na.svs,1,25,H&E\n"), "stain"),
