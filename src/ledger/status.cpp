@@ -118,10 +118,13 @@ void check_pages(Database& database, LedgerStatus& status) {
 void check_ledger(Database& database, std::int64_t most_checked, LedgerStatus& status) {
   check_places(database, status);
   check_rows(database, most_checked, status);
-  Statement rows(database, "SELECT count(*) FROM slides");
-  if (status.unchecked == 0 && rows.step() && rows.integer(0) <= most_checked / bytes_of_row) {
-    check_pages(database, status);
-  }
+  if (status.unchecked > 0) return;
+  // Those of other manifests and other shards, too.
+  Statement rows(database,
+                 "SELECT coalesce(sum(?1 + bytes), 0) FROM (SELECT coalesce(length(histogram), 0) AS bytes FROM slides "
+                 "LIMIT ?2)");
+  rows.bind(1, bytes_of_row).bind(2, most_checked / bytes_of_row + 1);
+  if (rows.step() && rows.integer(0) <= most_checked) check_pages(database, status);
 }
 
 /// The process that has the ledger. One of this machine that ended, and couldn't give the ledger back, has left no
