@@ -35,17 +35,30 @@ std::string link_target(const char* link) {
   return length > 0 ? std::string(text.data(), static_cast<std::size_t>(length)) : std::string();
 }
 
-/// Field 22 of /proc/PID/stat; 0 when there is no such process. The second field may hold blanks and brackets.
-std::int64_t start_of(std::int64_t pid) {
+/// What /proc/PID/stat says of a process.
+struct ProcessStat {
+  char state = '?';
+  std::int64_t threads = 0;
+  std::int64_t start = 0;  ///< 0: /proc shows nothing
+};
+
+/// Fields 3, 20 and 22. The second field may hold blanks and brackets.
+ProcessStat stat_of(std::int64_t pid) {
+  ProcessStat found;
   const std::string stat = first_line(("/proc/" + std::to_string(pid) + "/stat").c_str());
   const std::size_t name_end = stat.rfind(')');
-  if (name_end == std::string::npos) return 0;
+  if (name_end == std::string::npos) return found;
   std::istringstream fields(stat.substr(name_end + 1));
   std::string skipped;
-  for (int field = 3; field < 22; ++field) fields >> skipped;
-  std::int64_t start = 0;
-  fields >> start;
-  return start;
+  fields >> found.state;
+  for (int field = 4; field < 20; ++field) fields >> skipped;
+  fields >> found.threads >> skipped >> found.start;
+  return found;
+}
+
+/// It ended, and its parent hasn't asked how. While other threads are left they may still write.
+bool has_ended(const ProcessStat& process) {
+  return (process.state == 'Z' || process.state == 'X') && process.threads <= 1;
 }
 
 std::string new_token() {
@@ -67,7 +80,7 @@ ProcessIdentity this_process() {
   process.boot = first_line("/proc/sys/kernel/random/boot_id");
   process.pid_space = link_target("/proc/self/ns/pid");
   process.pid = ::getpid();
-  process.start = start_of(process.pid);
+  process.start = stat_of(process.pid).start;
   return process;
 }
 
@@ -79,9 +92,10 @@ std::optional<bool> is_alive(const ProcessIdentity& process) {
   }
   if (process.pid <= 0) return false;
   if (::kill(static_cast<::pid_t>(process.pid), 0) != 0 && errno == ESRCH) return false;
-  const std::int64_t start = start_of(process.pid);
+  const ProcessStat found = stat_of(process.pid);
+  if (has_ended(found)) return false;
   // Where /proc shows nothing, the number alone counts.
-  return start == 0 || process.start == 0 || start == process.start;
+  return found.start == 0 || process.start == 0 || found.start == process.start;
 }
 
 std::optional<Owner> read_owner(Database& database) {

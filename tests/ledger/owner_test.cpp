@@ -57,6 +57,20 @@ TEST_CASE("a living owner is named and a dead one replaced") {
   CHECK(message_of<ConfigError>([&] { Ledger::move_aside(config, {}); }) == message);
 }
 
+TEST_CASE("a process that ended is dead before its parent asks how it ended") {
+  const ::pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  ProcessIdentity process = this_process();
+  process.pid = child;
+  process.start = 0;
+  ::siginfo_t ended{};
+  REQUIRE(::waitid(P_PID, static_cast<::id_t>(child), &ended, WEXITED | WNOWAIT) == 0);
+  CHECK(is_alive(process) == false);
+  ::waitpid(child, nullptr, 0);
+  CHECK(is_alive(process) == false);
+  CHECK(is_alive(this_process()) == true);
+}
+
 TEST_CASE("processes that died are counted for the slides that they worked on, until these end") {
   const TemporaryFolder folder;
   const Config config = ledger_config(folder / "out");
