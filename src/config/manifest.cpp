@@ -109,6 +109,20 @@ std::optional<std::size_t> mpp_column(const std::vector<std::string>& header, co
   return column;
 }
 
+/// Whether a first line may be a header, as none of its cells is a slide or a number, and the first one no path at all.
+bool is_header(const std::vector<std::string>& cells, const std::function<bool(const std::string&)>& is_slide) {
+  if (std::ranges::any_of(
+          cells, [&](const std::string& cell) { return is_slide(cell) || positive_number(cell).has_value(); })) {
+    return false;
+  }
+  const std::string& first = cells.front();
+  // Units have a slash, too.
+  if (std::ranges::any_of(cells, is_mpp) || is_micrometres_per_pixel(column_name(first))) return true;
+  // A slide and its note may be separated otherwise.
+  const std::string_view begin = trimmed(std::string_view(first).substr(0, first.find_first_of(";\t")));
+  return first.find_first_of("/\\") == std::string::npos && !is_slide(std::string(begin));
+}
+
 char header_separator(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of("\r\n"), text.size()));
   const std::string_view first = text.substr(0, text.find_first_of("\r\n"));
@@ -218,9 +232,7 @@ std::vector<ManifestLine> csv_entries(std::string_view text, const std::string& 
   if (records.empty()) return {};
   const auto& header = records.front().fields;
   const auto named = slide_column(header);
-  const bool has_header = named || std::ranges::none_of(header, [&](const std::string& cell) {
-                            return is_slide(cell) || positive_number(cell).has_value();
-                          });
+  const bool has_header = named || is_header(header, is_slide);
   std::size_t column = named.value_or(0);
   if (has_header && !named && records.size() > 1) {
     const auto& fields = records[1].fields;
@@ -229,10 +241,11 @@ std::vector<ManifestLine> csv_entries(std::string_view text, const std::string& 
   }
   if (has_header && column < header.size() && column_name(header[column]) != slide_columns.front()) {
     // A cell of an unknown name may be a slide's, or a patient's: it isn't repeated.
-    warnings.push_back(
-        origin + ": " +
-        (named ? "the slides are those of column '" + one_line(header[column]) + "'"
-               : "no column is called path; the slides are those of column " + std::to_string(column + 1)));
+    warnings.push_back(origin + ": " +
+                       (named ? "the slides are those of column '" + one_line(header[column]) + "'"
+                              : "line " + std::to_string(records.front().line) +
+                                    " is taken for a header without a column path; the slides are those of column " +
+                                    std::to_string(column + 1)));
   }
   if (named) require_only(header, *named, origin);
   const auto mpp = has_header ? mpp_column(header, origin) : std::nullopt;

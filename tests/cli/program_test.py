@@ -359,6 +359,14 @@ class Inputs(Case):
         self.assertEqual([row["path"] for row in self.rows()], [str(small), "slides/B.SVS", "slides/a.svs"])
         self.assertIn("counted once", result.stderr)
 
+    def test_a_list_that_begins_with_a_slide_that_is_not_there(self):
+        for name in "cohort.csv", "cohort.list":
+            listed = self.folder / name
+            listed.write_text(f"{self.folder}/none/series1\n{self.slide()}\n")
+            out = self.folder / f"of-{listed.suffix[1:]}"
+            self.assertEqual(run(listed, "--out", out).returncode, 1)
+            self.assertEqual([row["status"] for row in self.rows(out)], ["failed", "done"])
+
     def test_standard_input_that_cannot_be_read(self):
         for redirection, cause in ("<&-", "Bad file descriptor"), ("</tmp", "Is a directory"):
             result = subprocess.run(["bash", "-c", f'exec "$@" {redirection}', "-", PIPELINE, "-", "--out", self.out],

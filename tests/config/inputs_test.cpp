@@ -270,10 +270,12 @@ TEST_CASE("a CSV's column of slides goes by several names, and a line says which
   CHECK(taken("file,slide\nb.svs,a.svs\n") == Paths{"a.svs"});
   // A header that nobody knows: the column whose first cell is a slide.
   CHECK(taken("id,image\n1,a.svs\n2,b\n") == Paths{"a.svs", "b"});
-  CHECK(scene.warnings == Paths{file + ": no column is called path; the slides are those of column 2"});
+  CHECK(scene.warnings ==
+        Paths{file + ": line 1 is taken for a header without a column path; the slides are those of column 2"});
   // What isn't known isn't repeated: it may be no header.
   CHECK(taken("DOE JANE 19550101\na.svs\n") == Paths{"a.svs"});
-  CHECK(scene.warnings == Paths{file + ": no column is called path; the slides are those of column 1"});
+  CHECK(scene.warnings ==
+        Paths{file + ": line 1 is taken for a header without a column path; the slides are those of column 1"});
   CHECK(taken("image,mpp\nfirst.svs,1\n") == Paths{"first.svs"});
   CHECK(expand_inputs({file}).mpp.size() == 1);
   CHECK(taken("image\nfirst\n") == Paths{"first"});

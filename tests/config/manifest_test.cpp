@@ -42,8 +42,38 @@ TEST_CASE("a CSV's column mpp may have micrometres per pixel in brackets behind 
 
 TEST_CASE("a CSV's header isn't repeated where it may be the path of a slide") {
   Lines warnings;
-  CHECK(entries_of("mpp 0/DOE JANE\na.svs\n", warnings).size() == 1);
-  CHECK(warnings == Lines{"list.csv: no column is called path; the slides are those of column 1"});
+  CHECK(entries_of("mpp 0 DOE JANE\na.svs\n", warnings).size() == 1);
+  CHECK(warnings ==
+        Lines{"list.csv: line 1 is taken for a header without a column path; the slides are those of column 1"});
+  warnings.clear();
+  CHECK(entries_of("sep=,\n\nid,image\n1,a.svs\n", warnings).size() == 1);
+  CHECK(warnings ==
+        Lines{"list.csv: line 3 is taken for a header without a column path; the slides are those of column 2"});
+}
+
+TEST_CASE("a CSV's first line is a slide where its first cell is a path, also if nothing is there") {
+  for (const std::string first :
+       {"/mnt/pacs/series1", "series/1", "..\\series1", "C:\\series1", "archive/case.svs;x", "archive/case.svs\tx",
+        "case-1.svs;note", "case-1.svs\tnote", " case-1.svs ;note", " case-1.svs "}) {
+    CAPTURE(first);
+    Lines warnings;
+    const auto entries = entries_of(first + "\nb.svs\n", warnings);
+    REQUIRE(entries.size() == 2);
+    CHECK(entries[0].path == first);
+    CHECK(warnings.empty());
+  }
+}
+
+TEST_CASE("a slash in a unit or in a later cell leaves a CSV its header") {
+  for (const std::string& header :
+       {std::string("um/px,image"), std::string("MPP (um/px),image"), std::string("id,sex (m/f)")}) {
+    CAPTURE(header);
+    Lines warnings;
+    const auto entries = entries_of(header + "\n0.5,b.svs\n", warnings);
+    REQUIRE(entries.size() == 1);
+    CHECK(entries[0].path == "b.svs");
+    CHECK(entries[0].mpp == (header.starts_with("MPP") ? 0.5 : 0.0));
+  }
 }
 
 }  // namespace slidestream::test
