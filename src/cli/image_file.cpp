@@ -72,6 +72,13 @@ void check_partial_names(const std::filesystem::path& image, const ImageFormatTr
   check_partial_target(partial, overwrite);
 }
 
+/// Another image may be written under such a name: NAME.partial.tif, or NAME.partial.ome.dzi of NAME.ome.dzi.
+void check_finished_name(const std::string& file) {
+  const std::string name = in_small_letters(output_name(file));
+  if (!name.ends_with(".partial") && !name.ends_with(".partial.ome")) return;
+  throw ConfigError(file + ": names of unfinished images end in .partial: choose another");
+}
+
 constexpr std::string_view features_suffix = ".h5";
 
 bool gives_features(const Config& config) {
@@ -144,6 +151,7 @@ void check_output_file(const std::string& file, const Config& config, const std:
     throw ConfigError(file + (features ? ": features go" : ": such an image goes") + " to a file that ends in " +
                       (features ? std::string(features_suffix) : suffixes_of(format)) + ", or to a folder (--out)");
   }
+  if (!features) check_finished_name(file);
   if (slides.size() > 1) {
     throw ConfigError(file + ": one file holds one slide, and there are " + std::to_string(slides.size()) +
                       "; name a folder for them with --out");

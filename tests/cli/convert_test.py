@@ -339,6 +339,17 @@ class OneFile(Case):
             self.assertEqual(inside.read_bytes(), content)
         self.assertEqual(slide.read_bytes(), content)
 
+    def test_no_finished_image_has_the_name_of_an_unfinished_one(self):
+        slide = self.slide()
+        for name in ("a.partial.ome.tif", "a.Partial.OME.TIFF", "a.partial.tif", "a.ome.PARTIAL.tiff", "a.partial.ome.zarr",
+                     "a.partial.zarr", "a.partial.dicom", "a.partial.dzi", "a.partial.ome.dzi"):
+            file = self.folder / name
+            for options in [], ["--overwrite"]:
+                self.assertOneLine(run("convert", slide, file, *options), 2,
+                                   f"{file}: names of unfinished images end in .partial: choose another")
+        self.assertEqual(self.files(), [])
+        self.assertDone(run("convert", slide, self.folder / "partial.ome.tif"))
+
     def test_images_that_are_not_whole_are_no_inputs(self):
         partial = self.folder / "a.partial.ome.tif"
         shutil.copyfile(self.slide(), partial)

@@ -292,6 +292,12 @@ def test_a_function_that_raises_fails_its_slide_and_no_other(slides, tmp_path):
     assert isinstance(caught.value.__cause__, ValueError) and not (tmp_path / "one.ome.tif").exists()
 
 
+def test_a_file_that_has_the_name_of_an_unfinished_one_is_refused(slide, tmp_path):
+    with pytest.raises(ss.ConfigError, match="one.partial.ome.tif: names of unfinished images end in .partial: choose"):
+        ss.map(slide, lambda pixels: pixels, tile=64, batch=8, out=tmp_path / "one.partial.ome.tif", overwrite=True)
+    assert not os.listdir(tmp_path)
+
+
 def test_a_file_that_is_there_stays_when_a_later_call_fails(slide, tmp_path):
     file, table = tmp_path / "one.ome.tif", tmp_path / "one.model.partial.csv"
     ss.map(slide, lambda pixels: pixels, tile=64, batch=8, out=file)
