@@ -9,6 +9,8 @@
 #include <system_error>
 #include <utility>
 
+#include "system/denied.hpp"
+
 namespace slidestream {
 
 namespace {
@@ -29,7 +31,7 @@ bool has_entry(const fs::path& path) {
 }
 
 [[noreturn]] void fail_at(const fs::path& path, const std::error_code& code) {
-  throw OutputError(path.string() + ": " + code.message());
+  throw OutputError(path.string() + ": " + reason_of(code.value(), path));
 }
 
 void check_at(const fs::path& path, const std::error_code& code) {
@@ -95,6 +97,13 @@ void MoveAside::put_back(const Moved& moved) const noexcept {
   }
 }
 
+void MoveAside::make_folder_of(const fs::path& name) const {
+  const fs::path folder = (staging_ / name).parent_path();
+  std::error_code code;
+  fs::create_directories(folder, code);
+  check_at(folder, code);
+}
+
 void MoveAside::move_link(const fs::path& name) {
   const fs::path from = folder_ / name;
   std::error_code code;
@@ -103,9 +112,10 @@ void MoveAside::move_link(const fs::path& name) {
   fs::path seen_from_there = leads_to;
   // As many folders up as it moves down.
   if (leads_to.is_relative()) seen_from_there = fs::path("..") / leads_to;
+  moved_.push_back({name, leads_to});
+  make_folder_of(name);
   fs::create_symlink(seen_from_there, staging_ / name, code);
   check_at(from, code);
-  moved_.push_back({name, leads_to});
   fs::remove(from, code);
   check_at(from, code);
 }
@@ -116,8 +126,6 @@ void MoveAside::move(const fs::path& name) {
   const fs::file_type type = kind_of_entry(from);
   if (!has_entry(from) || *name.begin() == staging_name) return;
   std::error_code code;
-  fs::create_directories(to.parent_path(), code);
-  check_at(to.parent_path(), code);
   const bool is_folder = type == fs::file_type::directory;
   if (is_folder && kind_of_entry(to) == fs::file_type::directory) {
     // An interrupted move has begun with it.
@@ -130,9 +138,10 @@ void MoveAside::move(const fs::path& name) {
   }
   if (has_entry(to)) throw OutputError(to.string() + ": is there already");
   if (type == fs::file_type::symlink) return move_link(name);
+  moved_.push_back({name, std::nullopt});
+  make_folder_of(name);
   fs::rename(from, to, code);
   check_at(from, code);
-  moved_.push_back({name, std::nullopt});
 }
 
 std::string MoveAside::end(const std::vector<fs::path>& last) {

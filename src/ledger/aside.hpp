@@ -58,13 +58,15 @@ class MoveAside {
     std::filesystem::path name;
     std::optional<std::filesystem::path> leads_to;  ///< of a link, where it was
   };
+  /// In the staging folder. It goes again with what is in `moved_`.
+  void make_folder_of(const std::filesystem::path& name) const;
   void move_link(const std::filesystem::path& name);
   void put_back(const Moved& moved) const noexcept;
 
   std::filesystem::path folder_;
   std::filesystem::path staging_;
   bool is_continued_ = false;
-  std::vector<Moved> moved_;
+  std::vector<Moved> moved_;  ///< the last one may not have been moved
 };
 
 }  // namespace slidestream

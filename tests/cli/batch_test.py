@@ -812,6 +812,37 @@ class Permissions(BatchCase):
         self.assertDone(run_with(owner, slides, "--out", self.out))
         self.assertEqual(sorted(os.listdir(self.out)), before)
 
+    @unittest.skipIf(os.geteuid() != 0, "needs two users")
+    def test_who_cant_move_images_aside_moves_nothing(self):
+        slides = self.folder_of("a.svs", "b.svs")
+        self.other(slides / "a.svs")
+        group = 65534
+        owner, member = (lambda user=user: (os.umask(0o002), os.setgroups([]), os.setgid(group), os.setuid(user))
+                         for user in (65533, 65532))
+        os.chown(self.folder, -1, group)
+        self.folder.chmod(0o775)
+        command = ["convert", slides, "--out", self.out]
+        self.assertDone(run_with(owner, *command))
+        images = self.out / "images"
+        files = sorted(os.listdir(images))
+        # Without the right to write in it, and as in /tmp, where the owner of a file alone may move it.
+        for mode, denied in (0o755, f"Permission denied: {images} has"), (0o1775, f"not permitted: {images}/"):
+            with self.subTest(mode=oct(mode)):
+                images.chmod(mode)
+                result = run_with(member, *command, "--fresh")
+                self.assertOneLine(result, 2, denied, "the permissions", "this process is of user 65532, who can't")
+                self.assertEqual(sorted(os.listdir(images)), files)
+                self.assertFalse((self.out / ".slidestream-earlier").exists())
+                self.assertIn("skipped as done: 2 of 2 slides", self.assertDone(run_with(owner, *command)).stderr)
+        # What was moved before comes back.
+        images.chmod(0o775)
+        os.chown(images, 65533, group)
+        images.chmod(0o1775)
+        os.chown(images / files[0], 65532, group)
+        self.assertOneLine(run_with(member, *command, "--fresh"), 2, f"{images / files[1]} has the permissions")
+        self.assertEqual(sorted(os.listdir(images)), files)
+        self.assertIn("skipped as done: 2 of 2 slides", self.assertDone(run_with(owner, *command)).stderr)
+
     def other(self, *files):
         """What makes a process somebody else's, where who runs this may do everything."""
         if os.geteuid() != 0:
