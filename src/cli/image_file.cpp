@@ -10,6 +10,7 @@
 #include <slidestream/network.hpp>
 
 #include "cli/own_files.hpp"
+#include "sink/deep_zoom.hpp"
 #include "sink/image_formats.hpp"
 #include "sink/partial_file.hpp"
 #include "sink/partial_folder.hpp"
@@ -77,6 +78,16 @@ void check_finished_name(const std::string& file) {
   const std::string name = in_small_letters(output_name(file));
   if (!name.ends_with(".partial") && !name.ends_with(".partial.ome")) return;
   throw ConfigError(file + ": names of unfinished images end in .partial: choose another");
+}
+
+/// Of an image beside the folder. Those of a writer that was killed while it gave them their names are made anew.
+void check_tiles(const std::filesystem::path& image, const std::filesystem::path& tiles, bool overwrite) {
+  std::error_code code;
+  if (!std::filesystem::exists(std::filesystem::symlink_status(tiles, code)) || has_half_its_names(image)) return;
+  const bool is_own = has_own_page(image);
+  if (is_own && overwrite) return;
+  throw ConfigError(tiles.string() + ": it is there already, and " +
+                    (is_own ? "--overwrite replaces the image" : "a folder isn't replaced"));
 }
 
 constexpr std::string_view features_suffix = ".h5";
@@ -157,6 +168,8 @@ void check_output_file(const std::string& file, const Config& config, const std:
                       "; name a folder for them with --out");
   }
   if (std::filesystem::equivalent(path, slides.front(), code)) throw ConfigError(file + ": it is the slide itself");
+  // Whose the description is, the page says.
+  if (!features && format.format == ImageFormat::dzi) check_target(deep_zoom_page(path), overwrite);
   check_target(path, overwrite);
   const std::string suffix = in_small_letters(path.filename().string().substr(output_name(file).size()));
   if (!overwrite && std::filesystem::exists(status) && !suffix.empty() &&
@@ -167,17 +180,10 @@ void check_output_file(const std::string& file, const Config& config, const std:
   }
   if (config.model.network) check_target(place_beside(file, output_name(file) + ".model.partial.csv"), overwrite);
   if (features) return;
-  if (format.format == ImageFormat::dzi)
-    check_target(path.parent_path() / (path.stem().string() + ".view.html"), overwrite);
   if (format.is_folder && std::filesystem::exists(status)) {
     throw ConfigError(file + ": it is there already, and isn't a folder");
   }
-  if (*format.tiles_folder != '\0') {
-    const std::filesystem::path tiles = tiles_of(path, format);
-    if (std::filesystem::exists(std::filesystem::symlink_status(tiles, code))) {
-      throw ConfigError(tiles.string() + ": it is there already, and a folder isn't replaced");
-    }
-  }
+  if (*format.tiles_folder != '\0') check_tiles(path, tiles_of(path, format), overwrite);
   check_partial_names(path, format, slides.front(), overwrite);
 }
 

@@ -22,6 +22,7 @@
 #include "ledger/schema.hpp"
 #include "ledger/start_notes.hpp"
 #include "output/views.hpp"
+#include "sink/deep_zoom.hpp"
 #include "sink/stray_files.hpp"
 #include "sink/view_page.hpp"
 #include "volume/nifti_file.hpp"
@@ -131,7 +132,7 @@ fs::path page_of(const fs::path& image) { return image.parent_path() / (image.st
 bool is_own_deep_zoom(const fs::path& file) {
   const fs::path page = page_of(file);
   std::error_code code;
-  return fs::exists(page, code) && is_view_page(page);
+  return (fs::exists(page, code) && is_view_page(page)) || has_all_names_but_the_page(file);
 }
 
 bool is_own_json(const fs::path& file) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "sink/deep_zoom.hpp"
 #include "sink/final_name.hpp"
 #include "sink/image_formats.hpp"
 #include "sink/ordered_sink.hpp"
@@ -19,13 +20,6 @@ namespace slidestream {
 
 namespace {
 
-/// NAME for NAME.dzi.
-std::filesystem::path without_suffix(std::filesystem::path file) { return file.replace_extension(); }
-
-std::filesystem::path folder_of(const std::filesystem::path& file) { return without_suffix(file) += "_files"; }
-
-std::filesystem::path page_of(const std::filesystem::path& file) { return without_suffix(file) += ".view.html"; }
-
 /// https://learn.microsoft.com/previous-versions/windows/silverlight/dotnet-windows-silverlight/cc645077(v=vs.95)
 std::string dzi_xml(const PyramidLayout& layout) {
   return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
@@ -34,13 +28,15 @@ std::string dzi_xml(const PyramidLayout& layout) {
          "\" Height=\"" + std::to_string(layout.size(0).height) + "\"/>\n</Image>\n";
 }
 
-/// Of the tiles, once it is known that nothing else than files has the names of files.
+/// Of the tiles, once it is known that nothing else than files has the names of files, and that none of these is half
+/// of an image.
 std::filesystem::path checked_folder(const std::filesystem::path& file) {
   for (const std::filesystem::path& name : {file, partial_name(file)}) {
     check_final_name(name);
-    check_final_name(page_of(name));
+    check_final_name(deep_zoom_page(name));
   }
-  return folder_of(file);
+  take_back_names(file);
+  return deep_zoom_tiles(file);
 }
 
 /// A profile as a segment of a JPEG file (ICC.1:2022, B.4); empty for none, or one that is too large.
@@ -63,15 +59,15 @@ class DziSink final : public OrderedSink {
         options_(options),
         format_(description.format),
         partial_(partial_name(file)),
-        final_{FinalName(file), FinalName(page_of(file))},
-        folder_(checked_folder(file), folder_of(partial_)),
+        final_{FinalName(file), FinalName(deep_zoom_page(file))},
+        folder_(checked_folder(file), deep_zoom_tiles(partial_)),
         profile_(profile_segment(description.icc)) {
     const std::string xml = dzi_xml(layout());
-    const std::string page =
-        view_page(layout(), description, folder_of(file).filename().string(), folder_of(partial_).filename().string());
+    const std::string page = view_page(layout(), description, deep_zoom_tiles(file).filename().string(),
+                                       deep_zoom_tiles(partial_).filename().string());
     // The page says whose image it is: whatever else there is of it, the page is there.
     folder_.begin([&] {
-      folder_.write_beside(page_of(partial_), page);
+      folder_.write_beside(deep_zoom_page(partial_), page);
       folder_.write_beside(partial_, xml);
     });
     xml_bytes_ = xml.size();
@@ -100,9 +96,10 @@ class DziSink final : public OrderedSink {
     for (const FinalName& name : final_) name.check();
     folder_.publish();
     give_name(partial_, file());
-    give_name(page_of(partial_), page_of(file()));
-    return {
-        {file(), xml_bytes_}, {folder_of(file()), folder_.bytes(), folder_.digest()}, {page_of(file()), page_bytes_}};
+    give_name(deep_zoom_page(partial_), deep_zoom_page(file()));
+    return {{file(), xml_bytes_},
+            {deep_zoom_tiles(file()), folder_.bytes(), folder_.digest()},
+            {deep_zoom_page(file()), page_bytes_}};
   }
 
  private:

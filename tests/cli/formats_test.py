@@ -106,7 +106,8 @@ class Formats(Case):
             if suffix == ".ome.tif":
                 self.assertDone(again)
             else:
-                self.assertOneLine(again, 2, "it is there already, and a folder isn't replaced")
+                self.assertOneLine(again, 2, "it is there already, and " + (
+                    "--overwrite replaces the image" if suffix == ".dzi" else "a folder isn't replaced"))
             self.assertEqual(content(self.out), before)
             self.assertOneLine(run("convert", self.slide(), self.out / "a.png", *options), 2,
                                "its suffix names no format that is written; there are .ome.tif")

@@ -106,6 +106,55 @@ class Partial(BatchCase):
                     self.assertDone(run("convert", slide, folder / target))
                     self.assertEqual([name for name in os.listdir(folder) if "partial" in name], [])
 
+    def test_a_deep_zoom_image_that_was_being_given_its_names_is_made_again(self):
+        slide = self.folder_of("s.svs") / "s.svs"
+        whole = self.folder / "whole"
+        whole.mkdir()
+        self.assertDone(run("convert", slide, whole / "a.dzi"))
+        names = sorted(os.listdir(whole))
+        page, description = (whole / name for name in ("a.view.html", "a.dzi"))
+        content = page.read_bytes(), description.read_bytes()
+        for late in (["a.view.html"], ["a.view.html", "a.dzi"]):
+            for more in [], ["--overwrite"]:
+                with self.subTest(late=late, more=more):
+                    for name in late:
+                        (whole / name).rename(whole / name.replace("a.", "a.partial.", 1))
+                    self.assertDone(run("convert", slide, whole / "a.dzi", *more))
+                    self.assertEqual(sorted(os.listdir(whole)), names)
+                    self.assertEqual((page.read_bytes(), description.read_bytes()), content)
+        # One that is whole, also beside the first files of another, and one that only lost its description.
+        shutil.copy(page, whole / "a.partial.view.html")
+        for lost in None, description:
+            if lost:
+                lost.unlink()
+            self.assertOneLine(run("convert", slide, description), 2,
+                               f"{whole / 'a_files'}: it is there already, and --overwrite replaces the image")
+            self.assertDone(run("convert", slide, description, "--overwrite"))
+            self.assertEqual(sorted(os.listdir(whole)), names)
+
+    def test_tiles_of_others_beside_the_begun_image_stay(self):
+        slide = self.folder_of("s.svs") / "s.svs"
+        begun = self.folder / "begun"
+        begun.mkdir()
+        self.assertDone(run("convert", slide, begun / "a.dzi"))
+        for name in os.listdir(begun):
+            (begun / name).rename(begun / f"a.partial{name[1:]}")
+        tile = begun / "a_files/0/0_0.jpg"
+        tile.parent.mkdir(parents=True)
+        tile.write_text("mine\n")
+        for more in [], ["--overwrite"]:
+            self.assertOneLine(run("convert", slide, begun / "a.dzi", *more), 2,
+                               f"{begun / 'a_files'}: it is there already, and a folder isn't replaced")
+            self.assertEqual(tile.read_text(), "mine\n")
+
+    def test_a_page_of_others_is_named_also_beside_an_image(self):
+        slide = self.folder_of("s.svs") / "s.svs"
+        image, page = self.folder / "one.dzi", self.folder / "one.view.html"
+        self.assertDone(run("convert", slide, image))
+        page.write_text("mine\n")
+        self.assertOneLine(run("convert", slide, image), 2, f"{page}: {REFUSAL}")
+        self.assertEqual(page.read_text(), "mine\n")
+
     def test_what_a_killed_run_left_under_temporary_names_goes(self):
         slides = self.folder_of("a.svs")
         images = self.out / "images"
