@@ -213,6 +213,13 @@ TEST_CASE_FIXTURE(Fixture, "a mask as large as the slide isn't the slide") {
   tiff.directories[0].set(254, long_, {4});
   std::swap(tiff.directories[0], tiff.directories[2]);
   CHECK(found() == "1600x960 800x480 | mask");
+  // In the first directory, too, and by PhotometricInterpretation alone.
+  std::swap(tiff.directories[0], tiff.directories[2]);
+  CHECK(found() == "1600x960 800x480 | mask");
+  tiff.directories[0].remove(254).set_short(262, 4);
+  CHECK(found() == "1600x960 800x480 | mask");
+  std::swap(tiff.directories[0], tiff.directories[1]);
+  CHECK(found() == "1600x960 800x480 | mask");
 }
 
 TEST_CASE_FIXTURE(Fixture, "strips of another image that are larger than the slide's tiles aren't the slide") {
@@ -361,12 +368,40 @@ TEST_CASE_FIXTURE(Fixture, "in OME-TIFF the first Image that isn't called a labe
   describe(image(0, 400, 240, "label image", tiff_data(0)) + image(1, 800, 480, "a", tiff_data(1)) +
            image(2, 1600, 960, "b", tiff_data(2)));
   CHECK(found() == "800x480 | label image 2");
-  CHECK(warnings() == Lines{"holds 3 images, and one is read, the first, which isn't the largest"});
+  CHECK(warnings() == Lines{"holds 3 images, and one is read, which isn't the largest"});
   // TiffData says which directory that is, in any order.
   tiff.directories = {view(1600, 960), label(400, 240), view(800, 480)};
   describe(image(0, 800, 480, "a", tiff_data(2)) + image(1, 400, 240, "label", tiff_data(1)) +
            image(2, 1600, 960, "b", tiff_data(0)));
   CHECK(found() == "800x480 | image 0 label");
+}
+
+TEST_CASE_FIXTURE(Fixture, "in OME-TIFF the largest Image is the slide whatever it is called, if it has its shape") {
+  const std::string called = "its largest image is read as the slide, though its OME-XML calls it ";
+  tiff.directories = {view(1600, 960), view(400, 240)};
+  for (const std::string name : {"overview", "macro", "label", "thumbnail"}) {
+    CAPTURE(name);
+    describe(image(0, 1600, 960, name, tiff_data(0)) + image(1, 400, 240, "ROI", tiff_data(1)));
+    CHECK(found() == "1600x960 | image 1");
+    CHECK(warnings() == Lines{called + name, "holds 2 images, and one is read"});
+  }
+  // Of images that all are called so.
+  describe(image(0, 1600, 960, "macro", tiff_data(0)) + image(1, 400, 240, "label", tiff_data(1)));
+  CHECK(found() == "1600x960 | label");
+  CHECK(warnings() == Lines{called + "macro"});
+  std::swap(tiff.directories[0], tiff.directories[1]);
+  describe(image(0, 400, 240, "label", tiff_data(0)) + image(1, 1600, 960, "macro", tiff_data(1)));
+  CHECK(found() == "1600x960 | label");
+  // A small region beside the macro image of the whole glass.
+  tiff.directories = {view(400, 240), label(1280, 430)};
+  describe(image(0, 400, 240, "ROI", tiff_data(0)) + image(1, 1280, 430, "macro image", tiff_data(1)));
+  CHECK(found() == "400x240 | macro");
+  CHECK(warnings() == Lines{"holds 2 images, and one is read, which isn't the largest"});
+  // One as large that isn't called so is the slide.
+  tiff.directories = {label(1600, 960), view(1600, 960)};
+  describe(image(0, 1600, 960, "label", tiff_data(0)) + image(1, 1600, 960, "a", tiff_data(1)));
+  CHECK(found() == "1600x960 | label");
+  CHECK(warnings() == Lines{});
 }
 
 TEST_CASE_FIXTURE(Fixture, "where OME-XML and a directory's size differ, the size counts, and a line says so") {

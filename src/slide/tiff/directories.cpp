@@ -70,7 +70,7 @@ class DirectoryReader {
 
  private:
   /// Faults don't matter here: only levels are held to what is supported. What an image is must be clear, though.
-  Candidate examine(RawDirectory directory, bool is_first) {
+  Candidate examine(RawDirectory directory) {
     Candidate result;
     result.tiled = directory.has_tiles();
     const auto side = [&](std::uint16_t tag, const char* name) {
@@ -90,8 +90,8 @@ class DirectoryReader {
     result.associated = associated_name(text);
     if (!result.associated.empty()) result.says_so = std::move(text);
     if (result.associated.empty() && (result.type & macro_bit) != 0) result.associated = "macro";
-    // A file may be a mask and nothing else.
-    const bool is_mask = (result.type & mask_bit) != 0 && !is_first;
+    const bool is_mask =
+        (result.type & mask_bit) != 0 || raw_.number(directory, TIFFTAG_PHOTOMETRIC) == std::uint64_t{PHOTOMETRIC_MASK};
     if (result.associated.empty() && is_mask) result.associated = "mask";
     result.raw = std::move(directory);
     return result;
@@ -101,7 +101,7 @@ class DirectoryReader {
     std::vector<Candidate> result;
     for (RawDirectory& directory : raw_.main_chain()) {
       seen_.insert(directory.offset);
-      result.push_back(examine(std::move(directory), result.empty()));
+      result.push_back(examine(std::move(directory)));
       is_aperios_ = is_aperios_ || result.back().is_aperios;
     }
     if (result.size() > 1) judge_sizes(result);
@@ -274,9 +274,9 @@ class DirectoryReader {
       // 0 is no place: libvips wrote it where an image is too small for a level. One that comes again is no other
       // level.
       if (offset == 0 || !seen_.insert(offset).second) continue;
-      result.push_back(examine(raw_.directory(offset), false));
+      result.push_back(examine(raw_.directory(offset)));
       for (RawDirectory& next : raw_.chain_behind(result.back().raw, seen_, are_whole)) {
-        result.push_back(examine(std::move(next), false));
+        result.push_back(examine(std::move(next)));
       }
     }
     if (!are_whole) slide_.info.warnings.emplace_back("a SubIFD leads to what is no directory: it is passed over");

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <pugixml.hpp>
+#include <utility>
 
 #include "config/positive_number.hpp"
 #include "config/quoted_text.hpp"
@@ -12,6 +13,7 @@
 #include "slide/channels.hpp"
 #include "slide/number_text.hpp"
 #include "slide/tiff/aperio.hpp"
+#include "slide/tiff/pyramid.hpp"
 
 namespace slidestream {
 namespace {
@@ -124,9 +126,7 @@ class OmeReader {
     // Pixels without an Image around them are written, too.
     if (nodes.empty() && child_of(root_, "Pixels")) nodes.push_back(root_);
     for (const pugi::xml_node& node : nodes) result_.images.push_back(image_of(node));
-    const auto found =
-        std::ranges::find_if(result_.images, [](const OmeImage& image) { return image.associated.empty(); });
-    if (found != result_.images.end()) result_.slide = static_cast<std::size_t>(found - result_.images.begin());
+    if (!nodes.empty()) choose_slide();
     read_properties(nodes);
     info_.labels = holds_labels();
     if (nodes.empty()) {
@@ -248,15 +248,41 @@ class OmeReader {
         data, [&](const pugi::xml_node& other) { return attribute_of(child_of(other, "UUID"), "FileName") == name; });
   }
 
+  static double area_of(const OmeImage& image) {
+    return static_cast<double>(image.width) * static_cast<double>(image.height);
+  }
+
+  /// A macro image may be larger than a slide of a small region, but has another shape. What has the shape of the
+  /// others and is the largest is no such image, whatever it is called.
+  void choose_slide() {
+    std::vector<OmeImage>& images = result_.images;
+    const auto rank = [](const OmeImage& i) { return std::pair(area_of(i), i.associated.empty()); };
+    const auto largest =
+        std::ranges::max_element(images, [&](const OmeImage& a, const OmeImage& b) { return rank(a) < rank(b); });
+    const auto first = std::ranges::find_if(images, [](const OmeImage& i) { return i.associated.empty(); });
+    const bool has_shape = first == images.end() || (first->width > 0 && has_shape_of({largest->width, largest->height},
+                                                                                      {first->width, first->height}));
+    const bool is_slide = !largest->associated.empty() && !largest->directories.empty() && has_shape;
+    if (!is_slide) {
+      if (first != images.end()) result_.slide = static_cast<std::size_t>(first - images.begin());
+      return;
+    }
+    result_.slide = static_cast<std::size_t>(largest - images.begin());
+    if (images.size() > 1 && area_of(*largest) > 0.0) {
+      info_.warnings.push_back("its largest image is read as the slide, though its OME-XML calls it " +
+                               largest->associated);
+    }
+    largest->associated.clear();
+  }
+
   void count_images() {
-    const auto area = [](const OmeImage& i) { return static_cast<double>(i.width) * static_cast<double>(i.height); };
     const auto slides = std::ranges::count_if(result_.images, [](const OmeImage& i) { return i.associated.empty(); });
-    if (slides < 2) return;
-    const OmeImage& chosen = result_.images[result_.slide];
-    const bool is_largest = std::ranges::all_of(
-        result_.images, [&](const OmeImage& i) { return !i.associated.empty() || area(i) <= area(chosen); });
+    const double area = area_of(result_.images[result_.slide]);
+    const bool is_largest =
+        area == 0.0 || std::ranges::none_of(result_.images, [&](const OmeImage& i) { return area_of(i) > area; });
+    if (slides < 2 && is_largest) return;
     info_.warnings.push_back("holds " + std::to_string(result_.images.size()) + " images, and one is read" +
-                             (is_largest ? "" : ", the first, which isn't the largest"));
+                             (is_largest ? "" : ", which isn't the largest"));
   }
 
   /// XML allows each attribute once, and the parser doesn't mind.

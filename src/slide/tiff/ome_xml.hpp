@@ -38,7 +38,8 @@ std::vector<std::string> plane_names(const OmeImage& image);
 /// What is used of an OME-XML text.
 struct OmeXml {
   std::vector<OmeImage> images;
-  std::size_t slide = 0;  ///< of the images: the first that isn't called label and the like, else the first
+  std::size_t slide =
+      0;  ///< of the images: the first that isn't called label and the like, or a larger one of its shape
   SaidPixelSize pixel_size;
   bool is_damaged = false;  ///< then nothing of it is used
 
