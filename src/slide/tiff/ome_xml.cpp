@@ -260,8 +260,8 @@ class OmeReader {
     const auto largest =
         std::ranges::max_element(images, [&](const OmeImage& a, const OmeImage& b) { return rank(a) < rank(b); });
     const auto first = std::ranges::find_if(images, [](const OmeImage& i) { return i.associated.empty(); });
-    const bool has_shape = first == images.end() || (first->width > 0 && has_shape_of({largest->width, largest->height},
-                                                                                      {first->width, first->height}));
+    const bool has_shape =
+        first == images.end() || has_shape_of({largest->width, largest->height}, {first->width, first->height});
     const bool is_slide = !largest->associated.empty() && !largest->directories.empty() && has_shape;
     if (!is_slide) {
       if (first != images.end()) result_.slide = static_cast<std::size_t>(first - images.begin());
