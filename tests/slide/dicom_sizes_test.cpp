@@ -180,6 +180,10 @@ TEST_CASE("DICOM: a pixel size that no slide has is passed over, with a line") {
   // Without an objective it may be a picture of the whole glass.
   CHECK(info_of("0.25\\0.25", "").mpp.value_or(0) == doctest::Approx(250.0));
   CHECK(info_of("2\\2", "").warnings == line("2000"));
+  for (const char* none : {"0\\0", "0.00025\\0", "-0.00025\\0.00025"}) {
+    CAPTURE(none);
+    check_none(none, "40", {"PixelSpacing (0028,0030) isn't two numbers above 0: it is passed over"});
+  }
 }
 
 TEST_CASE("DICOM: the imaged volume says the pixel size where PixelSpacing doesn't, and may contradict it") {
@@ -215,9 +219,13 @@ TEST_CASE("DICOM: the imaged volume says the pixel size where PixelSpacing doesn
   check(info_of("", 0.0375F, 50.0F), 0.0, {},
         {"the imaged volume (0048,0001) says 0.25 x 500 micrometres per pixel, as if a unit were missing: both are "
          "passed over; input.mpp sets the size"});
+  const Lines unsound = {
+      "ImagedVolumeWidth (0048,0001) or ImagedVolumeHeight (0048,0002) can't be read as a number above 0: it is passed "
+      "over"};
   constexpr float infinity = std::numeric_limits<float>::infinity();
   for (const float none : {0.0F, -1.0F, infinity, -infinity, std::numeric_limits<float>::quiet_NaN()}) {
-    check(info_of("", none, none), 0.0, {}, {});
+    check(info_of("", none, none), 0.0, {}, unsound);
+    check(info_of("0.0005\\0.00025", none, 0.05F), 0.25, 0.5, {});
   }
   const auto no_size = [](const std::string& element) {
     return "a pixel's part of " + element + " is 250 micrometres, no size of a slide's pixel: it is passed over";

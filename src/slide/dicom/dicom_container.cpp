@@ -316,6 +316,17 @@ class SeriesOpener {
   }
 
   /// \param images  the largest first
+  /// \param is_own  the largest image says the size, so that nobody needs those of smaller levels
+  void warn_of_unsound_spacing(const std::vector<const Instance*>& images, bool is_own) {
+    const auto is_unsound = [](const Instance* image) { return image->has_unsound_spacing; };
+    const bool is_of_largest = is_unsound(images.front());
+    if (!is_of_largest && (is_own || std::ranges::none_of(images, is_unsound))) return;
+    slide_.info.warnings.push_back(std::string("PixelSpacing (0028,0030)") +
+                                   (is_of_largest ? "" : " of a smaller level") +
+                                   " isn't two numbers above 0: it is passed over");
+  }
+
+  /// \param images  the largest first
   void read_pixel_size(const std::vector<std::vector<OpenFile*>>& images) {
     SlideInfo& info = slide_.info;
     const std::vector<OpenFile*>& image = images.front();
@@ -338,6 +349,7 @@ class SeriesOpener {
     constexpr const char* spacing = "PixelSpacing (0028,0030)";
     SaidPixelSize said{size(instance.mm_x, 1), size(instance.mm_y, 1)};
     const bool is_own = said.x.has_value();
+    warn_of_unsound_spacing(firsts, is_own);
     if (!is_own) said = dicom::size_by_levels(firsts, info);
     const std::string place = is_own ? spacing : std::string(spacing) + " of smaller levels";
     if (!are_far_apart(said)) {
@@ -345,6 +357,11 @@ class SeriesOpener {
       said.x = said_pixel_size(said.x, place, info, most);
       said.y = said.x ? said_pixel_size(said.y, place, info, most) : std::nullopt;
       if (!said.y) said.x.reset();
+    }
+    if (instance.has_unsound_volume && (are_far_apart(said) || (!said.x && !said.y))) {
+      info.warnings.emplace_back(
+          "ImagedVolumeWidth (0048,0001) or ImagedVolumeHeight (0048,0002) can't be read as a number above 0: it is "
+          "passed over");
     }
     const SaidPixelSize volume =
         said_pixel_sizes({size(instance.volume_mm_x, instance.width), size(instance.volume_mm_y, instance.height)},

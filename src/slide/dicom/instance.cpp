@@ -138,10 +138,10 @@ class InstanceReader {
         to.rescale_slope = decimal_of(element, "RescaleSlope");
         return 0;
       case 0x00480001:
-        to.volume_mm_x = length_of(element);
+        to.volume_mm_x = side_of_volume(element);
         return 0;
       case 0x00480002:
-        to.volume_mm_y = length_of(element);
+        to.volume_mm_y = side_of_volume(element);
         return 0;
       case 0x00480006:
         to.width = number(element, "TotalPixelMatrixColumns");
@@ -181,6 +181,12 @@ class InstanceReader {
       default:
         return 0;
     }
+  }
+
+  std::optional<double> side_of_volume(const Element& element) {
+    const std::optional<double> side = length_of(element);
+    instance_.has_unsound_volume = instance_.has_unsound_volume || (!side && element.length > 0);
+    return side;
   }
 
   /// A length above 0 (FL), in the element's unit; nothing where none is said.
@@ -275,7 +281,9 @@ class InstanceReader {
         }
         const std::vector<double> spacing = reader_.decimal_texts(inside, "PixelSpacing");
         if (spacing.size() != 2) reader_.refuse(inside, "PixelSpacing", "has no two values");
-        if (spacing[0] > 0.0 && spacing[1] > 0.0) to = {spacing[0], spacing[1]};
+        const bool are_sizes = spacing[0] > 0.0 && spacing[1] > 0.0;
+        if (are_sizes) to = {spacing[0], spacing[1]};
+        instance_.has_unsound_spacing = instance_.has_unsound_spacing || !are_sizes;
         return 0;
       });
     });

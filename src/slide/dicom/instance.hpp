@@ -62,6 +62,8 @@ struct Instance {
   std::optional<double> mm_y;
   std::optional<OwnSpacing> own_spacing;  ///< of the first such frame
   bool spacings_differ = false;           ///< frames say several sizes, or some of them none: there is none then
+  bool has_unsound_spacing = false;       ///< one of two values that aren't both above 0, where it counts
+  bool has_unsound_volume = false;        ///< a side that is said can't be read
   bool has_misplaced_spacing = false;     ///< PixelSpacing outside of the functional groups
   std::optional<double> volume_mm_x;      ///< size of the image, millimetres
   std::optional<double> volume_mm_y;
