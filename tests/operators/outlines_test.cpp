@@ -287,6 +287,9 @@ TEST_CASE("Polygons of QuPath's class Ignore* are left out and counted") {
        {feature(right, left_out), feature(right, left_out, true),
         feature(right, R"({"classification":{"names":["Ignore*","Positive"]}})"),
         feature(right, R"({"classification":{"name":"Ignore*: Positive","colorRGB":-7}})"),
+        feature(right, R"({"classification":"Ignore*"})"),
+        feature(right, R"({"classification":"{ \"name\": \"Ignore*\", \"color\": [ 180, 1, 1 ] }"})", true),
+        feature(right, R"({"classification":"{\"names\":[\"Ignore*\",\"Positive\"]}"})"),
         std::string(R"({"type":"Feature","geometry":{"type":"GeometryCollection","geometries":[)") +
             R"({"type":"Polygon","coordinates":[)" + right + R"(]},{"type":"MultiPolygon","coordinates":[[)" + right +
             R"(]]}]},"properties":)" + left_out + "}"}) {
@@ -299,7 +302,10 @@ TEST_CASE("Polygons of QuPath's class Ignore* are left out and counted") {
   for (const char* counts :
        {"null", R"({"classification":{"name":"Region*"}})", R"({"name":"Ignore*"})", R"({"a":{"name":"Ignore*"}})",
         R"({"classification":{"a":{"name":"Ignore*"}}})", R"([{"classification":{"name":"Ignore*"}}])",
-        R"({"a":{"classification":{"name":"Ignore*"}}})", R"({"classification":{"name":"a","b":["Ignore*"]}})"}) {
+        R"({"a":{"classification":{"name":"Ignore*"}}})", R"({"classification":{"name":"a","b":["Ignore*"]}})",
+        R"({"classification":"Tissue"})", R"({"classification":"{\"name\":\"Tissue\"}"})",
+        R"({"classification":"{\"name\":1,\"names\":{}}"})", R"({"classification":"{\"a\":\"Ignore*\"}"})",
+        R"({"classification":["Ignore*"]})", R"({"classification":{"classification":"Ignore*"}})"}) {
     const std::string text = "[" + feature(right, counts) + "," + tissue + "]";
     CHECK_MESSAGE(tissue_share(mask_from_geojson(text, "a.geojson", ten, {1.0, 1.0}, ten, &passed_over)) == 1.0, text);
     CHECK(passed_over.ignored == 0);
@@ -433,6 +439,14 @@ TEST_CASE("A member that stands twice is refused") {
   CHECK(error_of(R"({"type":"Polygon","coordinates":[],"coordinates":[]})") == refused("coordinates"));
   CHECK(error_of(R"({"features":[],"type":"FeatureCollection","features":[]})") == refused("features"));
   CHECK(error_of(R"({"type":"Point","type":"Polygon"})") == refused("type"));
+  const auto error_with = [&](const std::string& member) {
+    return error_of(R"({"type":"Feature",)" + member + R"(,"geometry":)" + square + "}");
+  };
+  CHECK(error_with(R"("properties":{},"properties":{})") == refused("properties"));
+  CHECK(error_with(R"("properties":{"classification":{"name":"a"},"b":1,"classification":null})") ==
+        refused("classification"));
+  CHECK(error_with(R"("properties":{"classification":{"name":"a","name":"Ignore*"}})") == refused("name"));
+  CHECK(error_of(R"({"type":"Polygon","plane":{"z":1,"z":0},"coordinates":[]})") == refused("z"));
   // Others, and what lies in them, say nothing.
   CHECK(drawn(R"({"type":"Feature","id":1,"id":2,"properties":{"type":1,"type":2},"geometry":)" + square + "}") ==
         drawn(square));

@@ -16,11 +16,31 @@ constexpr std::size_t max_array_depth = 8;
 constexpr std::size_t most_held = 65'536;
 /// QuPath's class of regions to be ignored. Behind it stand the names of a derived class.
 constexpr std::string_view ignored_class = "Ignore*";
+/// Bytes of a class that is a text. A longer one is none.
+constexpr std::size_t most_class_text = 4096;
 
 [[noreturn]] void fail_reading(const std::string& cause) { throw Error(cause); }
 
+[[noreturn]] void fail_of_repeated(const std::string& key) {
+  fail_reading("\"" + key + "\" stands twice in an object");
+}
+
 [[noreturn]] void fail_of_missing(const char* key) {
   fail_reading(std::string("\"") + key + "\" is missing or no array");
+}
+
+/// Whether a class is to be ignored that is a text: its name, or an object as JSON, as tables of attributes hold it.
+bool is_ignored_class(const std::string& text) {
+  if (text.size() > most_class_text) return false;
+  const nlohmann::json parsed = nlohmann::json::parse(text, nullptr, false);
+  if (!parsed.is_object()) return text.starts_with(ignored_class);
+  const auto is_ignored = [](const nlohmann::json& name) {
+    return name.is_string() && name.get_ref<const std::string&>().starts_with(ignored_class);
+  };
+  const auto name = parsed.find("name");
+  const auto names = parsed.find("names");
+  return (name != parsed.end() && is_ignored(*name)) ||
+         (names != parsed.end() && names->is_array() && std::any_of(names->begin(), names->end(), is_ignored));
 }
 
 /// Whether geometries of this type have no area.
@@ -80,6 +100,9 @@ bool GeoJsonReader::string(string_t& value) {
   const bool is_class =
       is_on_way_to_class() && (class_depth_ == 3 || (class_depth_ == 2 && next_of_class_ == ClassMember::name));
   if (is_class && value.starts_with(ignored_class)) nodes_.back().is_ignored = true;
+  const bool is_whole_class =
+      is_on_way_to_class() && class_depth_ == 1 && next_of_class_ == ClassMember::classification;
+  if (is_whole_class && is_ignored_class(value)) nodes_.back().is_ignored = true;
   return scalar(false);
 }
 
@@ -105,12 +128,7 @@ bool GeoJsonReader::start_object(std::size_t /*size*/) {
 
 bool GeoJsonReader::key(string_t& value) {
   if (other_depth_ > 0) {
-    const bool is_in_plane = other_depth_ == 1 && children_.empty() && nodes_.back().next == Member::plane;
-    is_place_of_plane_ = is_in_plane && (value == "z" || value == "t");
-    next_of_class_ = value == "classification" ? ClassMember::classification
-                     : value == "name"         ? ClassMember::name
-                     : value == "names"        ? ClassMember::names
-                                               : ClassMember::other;
+    key_of_other(value);
     return true;
   }
   Node& node = nodes_.back();
@@ -125,9 +143,24 @@ bool GeoJsonReader::key(string_t& value) {
   if (node.next == Member::other) return true;
   // Readers of JSON take the last one. What the first one held may be drawn already.
   const unsigned member = 1U << static_cast<unsigned>(node.next);
-  if ((node.seen & member) != 0) fail_reading("\"" + value + "\" stands twice in an object");
+  if ((node.seen & member) != 0) fail_of_repeated(value);
   node.seen |= member;
   return true;
+}
+
+void GeoJsonReader::key_of_other(const std::string& key) {
+  const bool is_in_plane = other_depth_ == 1 && children_.empty() && nodes_.back().next == Member::plane;
+  is_place_of_plane_ = is_in_plane && (key == "z" || key == "t");
+  next_of_class_ = key == "classification" ? ClassMember::classification
+                   : key == "name"         ? ClassMember::name
+                   : key == "names"        ? ClassMember::names
+                                           : ClassMember::other;
+  const bool is_class = next_of_class_ == ClassMember::classification;
+  const bool is_name = next_of_class_ == ClassMember::name || next_of_class_ == ClassMember::names;
+  const bool is_of_class = is_on_way_to_class() && ((class_depth_ == 1 && is_class) || (class_depth_ == 2 && is_name));
+  if (!is_place_of_plane_ && !is_of_class) return;
+  if (std::ranges::find(seen_of_other_, key) != seen_of_other_.end()) fail_of_repeated(key);
+  seen_of_other_.push_back(key);
 }
 
 bool GeoJsonReader::end_object() {
@@ -219,6 +252,7 @@ void GeoJsonReader::end_coordinates_array() {
 }
 
 void GeoJsonReader::enter_other(bool leads) {
+  if (other_depth_ == 0) seen_of_other_.clear();
   // Only from one that leads there, too.
   if (leads && class_depth_ == other_depth_) ++class_depth_;
   ++other_depth_;

@@ -99,6 +99,7 @@ class GeoJsonReader final : public nlohmann::json_sax<nlohmann::json> {
   void end_polygons(bool multiple);
   void end_feature(const Node& node);
   bool is_in_feature() const;
+  void key_of_other(const std::string& key);
   /// Goes into or out of an array or object that is no part of a geometry. \param leads  to a feature's class
   void enter_other(bool leads);
   void leave_other();
@@ -112,7 +113,8 @@ class GeoJsonReader final : public nlohmann::json_sax<nlohmann::json> {
   std::size_t other_depth_ = 0;  ///< of arrays and objects that are no part of a geometry
   std::size_t class_depth_ = 0;  ///< of those that lead to a class: 1 properties, 2 classification, 3 names
   ClassMember next_of_class_ = ClassMember::other;
-  bool is_place_of_plane_ = false;  ///< the next value is z or t of a plane, unless it lies deeper
+  std::vector<std::string> seen_of_other_;  ///< those that are read of the member of a node that is open
+  bool is_place_of_plane_ = false;          ///< the next value is z or t of a plane, unless it lies deeper
   std::vector<Held> held_;
   std::size_t held_positions_ = 0;
   std::vector<std::size_t> children_;  ///< of the arrays of coordinates that are open
