@@ -330,6 +330,10 @@ TEST_CASE("DICOM: smaller levels say the pixel size where the largest image does
              {"PixelSpacing (0028,0030) of smaller levels is 500 micrometres, no size of a slide's pixel: it is passed "
               "over"});
   check_size(info_of(other, "", ""), 1.0, {});
+  const std::string unsound = " isn't two numbers above 0: it is passed over";
+  check_size(info_of(other, "0\\0", ""), 1.0, {"PixelSpacing (0028,0030) of a smaller level" + unsound});
+  check_size(info_of({"0\\0", {}, {}}, "0.001\\0.001", "0\\0"), 0.5, {"PixelSpacing (0028,0030)" + unsound});
+  check_size(info_of({"0.0005\\0.0005", {}, {}}, "0\\0", ""), 0.5, {});
 }
 
 TEST_CASE("DICOM: levels' imaged volumes may contradict that of the largest image where no PixelSpacing is said") {
