@@ -18,8 +18,8 @@ namespace slidestream {
 SaidPixelSize read_description(std::string_view description, ImageSize image, ImageSize tile, SlideInfo& info);
 
 /// The name in a text that calls an image label, macro, overview, barcode or thumbnail, in any case, and says nothing
-/// else but its size, other numbers, "image" and "slide"; empty for any other text. Blanks, underscores, hyphens, digits
-/// and capitals as in MacroImage separate words, and a byte order mark is passed over.
+/// else but its size, other numbers, "image" and "slide"; empty for any other text. Blanks, underscores, hyphens,
+/// digits and capitals as in MacroImage separate words, and a byte order mark is passed over.
 std::string name_of_associated_in(std::string_view text);
 
 /// The name that an ImageDescription gives to an image that is no level: label, macro, overview, barcode or thumbnail,
