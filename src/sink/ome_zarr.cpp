@@ -30,7 +30,15 @@ class OmeZarrSink final : public OrderedSink {
         folder_(file, partial_name(file)),
         shards_(folder_) {
     folder_.begin([&] {
-      for (const auto& [name, text] : zarr_metadata(layout(), description, options)) folder_.write(name, text);
+      const auto [attributes, mark] = zarr_mark(options);
+      folder_.write(attributes, mark);
+      for (const auto& [name, text] : zarr_metadata(layout(), description, options)) {
+        if (name == attributes) {
+          folder_.replace(name, text);
+        } else {
+          folder_.write(name, text);
+        }
+      }
     });
   }
 

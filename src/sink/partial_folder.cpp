@@ -85,14 +85,6 @@ std::string foreign_entry(const std::filesystem::path& folder) {
   return {};
 }
 
-bool holds_only_ours(const std::filesystem::path& folder) noexcept {
-  try {
-    return foreign_entry(folder).empty();
-  } catch (const std::exception&) {
-    return false;
-  }
-}
-
 /// Gives a folder the name of another, which then has the name of the first.
 int trade_names(const std::filesystem::path& name, const std::filesystem::path& target) noexcept {
   if (::renameat2(AT_FDCWD, name.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) return 0;
@@ -110,7 +102,22 @@ int trade_names(const std::filesystem::path& name, const std::filesystem::path& 
   return ::rename(aside.c_str(), name.c_str()) != 0 ? errno : 0;
 }
 
+/// Removes a folder. Parts of it never have its name: they may lack what says whose they are.
+void remove_folder(const std::filesystem::path& name) noexcept {
+  const std::filesystem::path aside = earlier(name);
+  std::error_code ignored;
+  std::filesystem::remove_all(::rename(name.c_str(), aside.c_str()) == 0 ? aside : name, ignored);
+}
+
 }  // namespace
+
+bool may_be_image_folder(const std::filesystem::path& folder) noexcept {
+  try {
+    return foreign_entry(folder).empty();
+  } catch (const std::exception&) {
+    return false;
+  }
+}
 
 void check_folder_names(const std::filesystem::path& target, const std::filesystem::path& name) {
   const std::filesystem::path aside = earlier(name);
@@ -182,7 +189,7 @@ void PartialFolder::write(const std::string& file, std::span<const std::byte> by
 PartialFolder::Unfinished& PartialFolder::unfinished(const std::string& file) {
   const std::lock_guard lock(mutex_);
   Unfinished& begun = unfinished_[file];
-  if (begun.name.empty()) begun.name = name_ / (".unfinished-" + std::to_string(begun_++));
+  if (begun.name.empty()) begun.name = name_ / (std::string(unfinished_begin) + std::to_string(begun_++));
   return begun;
 }
 
@@ -296,15 +303,14 @@ void PartialFolder::publish() {
     const bool there = code == ENOTEMPTY || code == EEXIST;
     if (there) code = trade_names(name_, target_);
     check(code, target_);
-    std::error_code ignored;
-    std::filesystem::remove_all(name_, ignored);
+    remove_folder(name_);
   }
   check(sync_folder_of(target_), target_);
 }
 
 void PartialFolder::discard() noexcept {
   std::error_code ignored;
-  if (is_name_of(lock_, name_) && holds_only_ours(name_)) std::filesystem::remove_all(name_, ignored);
+  if (is_name_of(lock_, name_) && may_be_image_folder(name_)) remove_folder(name_);
   for (auto file = beside_.rbegin(); file != beside_.rend(); ++file) std::filesystem::remove(*file, ignored);
 }
 

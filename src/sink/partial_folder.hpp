@@ -26,6 +26,12 @@ namespace slidestream {
 /// depth.
 void check_folder_names(const std::filesystem::path& target, const std::filesystem::path& name);
 
+/// Whether an image's folder may hold all that a folder has, at any depth; not where it can't be looked at.
+bool may_be_image_folder(const std::filesystem::path& folder) noexcept;
+
+/// Files in a folder have such names until they are complete.
+inline constexpr std::string_view unfinished_begin = ".unfinished-";
+
 /// A new folder, in place of what an earlier writer left under its name, which is refused where it holds something
 /// else, as is what has the final name. Who fills it has it locked (flock): another writer is refused. Files appear in
 /// it whole, by rename. It stays there unless it is published, or is empty at the end. Every member but the destructor

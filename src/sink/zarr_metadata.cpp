@@ -164,7 +164,17 @@ Json array_3(const PyramidLayout& layout, const ImageDescription& description, c
           {"attributes", Json::object()}};
 }
 
+/// The file that has an image's attributes.
+std::pair<std::string, std::string> attributes_file(const Json& attributes, const ImageOptions& options) {
+  if (options.zarr_version != 3) return {".zattrs", text_of(attributes)};
+  return {"zarr.json", text_of({{"zarr_format", 3}, {"node_type", "group"}, {"attributes", attributes}})};
+}
+
 }  // namespace
+
+std::pair<std::string, std::string> zarr_mark(const ImageOptions& options) {
+  return attributes_file(Json::object({{"slidestream", Json::object()}}), options);
+}
 
 std::pair<std::string, std::string> zarr_attributes(const PyramidLayout& layout, const ImageDescription& description,
                                                     const ImageOptions& options,
@@ -179,8 +189,7 @@ std::pair<std::string, std::string> zarr_attributes(const PyramidLayout& layout,
     attributes = {{"multiscales", Json::array({scales})}, {"omero", shown}};
   }
   attributes["slidestream"] = own(description);
-  if (options.zarr_version != 3) return {".zattrs", text_of(attributes)};
-  return {"zarr.json", text_of({{"zarr_format", 3}, {"node_type", "group"}, {"attributes", attributes}})};
+  return attributes_file(attributes, options);
 }
 
 std::vector<std::pair<std::string, std::string>> zarr_metadata(const PyramidLayout& layout,

@@ -12,6 +12,9 @@
 
 namespace slidestream {
 
+/// The file of `zarr_attributes` as long as levels aren't there: it says whose the folder is, and names no image.
+std::pair<std::string, std::string> zarr_mark(const ImageOptions& options);
+
 /// The image's own files, and those of each level in a folder of its number: (path, text). Axes are c, y, x; chunks are
 /// tiles of one channel. In version 3 a shard is a row of tiles of one channel, its index at its end. Windows for
 /// viewers show the range of the type: of float32 0 to 1.

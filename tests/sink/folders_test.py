@@ -212,6 +212,10 @@ class Unfinished(Case):
         for file, bytes_ in found.items():
             if ".unfinished-" in file:
                 continue
+            # The mark of a folder, until the levels are there.
+            if file.endswith((".ome.zarr/.zattrs", ".ome.zarr/zarr.json")) and b"multiscales" not in bytes_:
+                self.assertIn(b'"slidestream": {}', bytes_)
+                continue
             self.assertEqual(bytes_, whole[file], file)
             count += 1
         return count

@@ -10,16 +10,62 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <slidestream/error.hpp>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sink/stray_files.hpp"
+#include "sink/zarr_metadata.hpp"
 #include "support/temporary_folder.hpp"
 
 using namespace slidestream;
 namespace fs = std::filesystem;
+
+namespace {
+
+/// Sees a folder that is moved, and what is removed from it.
+class Watch {
+ public:
+  explicit Watch(const fs::path& folder)
+      : events_(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)),
+        watches_(events_ >= 0 && ::inotify_add_watch(events_, folder.c_str(), IN_MOVE_SELF | IN_DELETE) >= 0) {
+    // This user's others may have all instances, or all watches.
+    can_be_had_ = watches_ || (errno != EMFILE && errno != ENFILE && errno != ENOSPC && errno != ENOSYS);
+    if (!can_be_had_) MESSAGE("SKIPPED: inotify can't be had: ", std::strerror(errno));
+  }
+  ~Watch() {
+    if (events_ >= 0) ::close(events_);
+  }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  bool can_be_had() const { return can_be_had_; }
+
+  /// How often the folder was moved before the first removal; nothing where none was.
+  std::optional<int> moves_before_removal() const {
+    REQUIRE(watches_);
+    alignas(inotify_event) std::array<char, 4096> buffer{};
+    const ssize_t size = ::read(events_, buffer.data(), buffer.size());
+    int moves = 0;
+    inotify_event event{};
+    for (std::size_t at = 0; size > 0 && at < static_cast<std::size_t>(size); at += sizeof event + event.len) {
+      std::memcpy(&event, buffer.data() + at, sizeof event);
+      if ((event.mask & IN_DELETE) != 0) return moves;
+      if ((event.mask & IN_MOVE_SELF) != 0) ++moves;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  int events_;
+  bool watches_;
+  bool can_be_had_ = true;
+};
+
+}  // namespace
 
 TEST_CASE("what an earlier writer left loses its name before anything in it is removed") {
   const test::TemporaryFolder directory;
@@ -31,24 +77,35 @@ TEST_CASE("what an earlier writer left loses its name before anything in it is r
   }
   // As a writer leaves it that was killed while it removed one.
   fs::create_directories(name.string() + ".earlier/0");
-  const int events = ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-  const bool watches = events >= 0 && ::inotify_add_watch(events, name.c_str(), IN_MOVE_SELF | IN_DELETE) >= 0;
-  if (!watches && (errno == EMFILE || errno == ENFILE || errno == ENOSPC || errno == ENOSYS)) {
-    // This user's others may have all instances, or all watches.
-    MESSAGE("SKIPPED: inotify can't be had: ", std::strerror(errno));
-    if (events >= 0) ::close(events);
-    return;
-  }
-  REQUIRE(watches);
+  const Watch watch(name);
+  if (!watch.can_be_had()) return;
   PartialFolder folder(target, name);
-  alignas(inotify_event) std::array<char, 4096> buffer{};
-  REQUIRE(::read(events, buffer.data(), buffer.size()) >= static_cast<ssize_t>(sizeof(inotify_event)));
-  ::close(events);
-  inotify_event first{};
-  std::memcpy(&first, buffer.data(), sizeof first);
-  CHECK((first.mask & IN_MOVE_SELF) != 0);
+  CHECK(watch.moves_before_removal() == 1);
   CHECK(fs::is_empty(name));
   CHECK(std::distance(fs::directory_iterator(directory.path()), {}) == 1);
+}
+
+TEST_CASE("a folder that is discarded loses its name before anything in it is removed, as does one that is replaced") {
+  const test::TemporaryFolder directory;
+  const fs::path name = directory.path() / "a.partial.ome.zarr";
+  const fs::path target = directory.path() / "a.ome.zarr";
+  fs::create_directories(target);
+  std::ofstream(target / "zarr.json") << "earlier";
+  for (const bool replaces : {false, true}) {
+    CAPTURE(replaces);
+    PartialFolder folder(target, name);
+    folder.write("zarr.json", std::string_view("ours"));
+    const Watch watch(replaces ? target : name);
+    if (!watch.can_be_had()) return;
+    if (replaces) {
+      folder.publish();
+    } else {
+      folder.discard();
+    }
+    // One that is replaced has the partial name after the first move.
+    CHECK(watch.moves_before_removal().value_or(0) >= (replaces ? 2 : 1));
+    CHECK(std::distance(fs::directory_iterator(directory.path()), {}) == 1);
+  }
 }
 
 TEST_CASE("nothing of others is lost under the names that a folder has until it is removed") {
@@ -193,6 +250,21 @@ TEST_CASE("a folder's digest is that of its files as they are found, whatever wa
   REQUIRE(found);
   CHECK(folder.digest() == found->digest);
   CHECK(folder.bytes() == found->bytes);
+}
+
+TEST_CASE("the first file of a folder of chunks says whose it is, and is replaced by the image's attributes") {
+  const PyramidLayout layout({300, 200}, 64, 2);
+  ImageOptions options;
+  for (const int version : {2, 3}) {
+    CAPTURE(version);
+    options.zarr_version = version;
+    const auto [name, mark] = zarr_mark(options);
+    const auto [attributes, text] = zarr_attributes(layout, {}, options, {});
+    CHECK(name == attributes);
+    for (const std::string& each : {mark, text}) CHECK(each.find("\"slidestream\":") != std::string::npos);
+    CHECK(mark.find("multiscales") == std::string::npos);
+    CHECK(text.find("multiscales") != std::string::npos);
+  }
 }
 
 TEST_CASE("files of file browsers are no part of a folder, and keep nobody from replacing it") {
