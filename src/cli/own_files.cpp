@@ -23,6 +23,7 @@
 #include "ledger/start_notes.hpp"
 #include "output/views.hpp"
 #include "sink/deep_zoom.hpp"
+#include "sink/partial_folder.hpp"
 #include "sink/stray_files.hpp"
 #include "sink/view_page.hpp"
 #include "volume/nifti_file.hpp"
@@ -125,6 +126,8 @@ bool is_own_page(const fs::path& file) {
   constexpr std::size_t head = 4096;
   return first_bytes(file, head).find("<title>slidestream report</title>") != std::string::npos || is_view_page(file);
 }
+
+fs::path tiles_of(const fs::path& image) { return image.parent_path() / (image.stem().string() + "_files"); }
 
 /// The page beside a Deep Zoom image.
 fs::path page_of(const fs::path& image) { return image.parent_path() / (image.stem().string() + ".view.html"); }
@@ -242,13 +245,33 @@ fs::file_type type_of(const fs::path& path) {
   return type == fs::file_type::none ? fs::file_type::not_found : type;
 }
 
-/// A folder that isn't whole: the attributes come after the levels, and before the mark of a group.
+/// Whether a folder has a file that isn't empty, at any depth. Stray files and what was begun of a file don't count.
+bool has_content(const fs::path& folder) {
+  std::error_code code;
+  fs::recursive_directory_iterator entry(folder, code);
+  for (; !code && entry != fs::recursive_directory_iterator(); entry.increment(code)) {
+    const fs::file_type type = type_of(entry->path());
+    if (type == fs::file_type::directory || is_stray_file(*entry)) continue;
+    if (type == fs::file_type::regular && is_empty_file(entry->path())) continue;
+    if (entry.depth() == 0 && entry->path().filename().string().starts_with(unfinished_begin)) continue;
+    return true;
+  }
+  return false;
+}
+
+/// Whether something is lost with a folder that has no mark. Who writes refuses what no image's folder holds.
+bool is_lost_with(const fs::path& folder) {
+  return type_of(folder) == fs::file_type::directory && has_content(folder) && may_be_image_folder(folder);
+}
+
+/// A folder that isn't whole: the attributes come first, and of DICOM each instance has the mark.
 bool is_own_partial_folder(const fs::path& folder) {
   for (const char* attributes : {".zattrs", "zarr.json"}) {
     const fs::path file = folder / attributes;
     if (type_of(file) != fs::file_type::not_found) return is_empty_file(file) || holds(file, zarr_mark);
   }
-  return type_of(folder / ".zgroup") == fs::file_type::not_found && own_instances(folder).has_value();
+  const std::optional<std::size_t> instances = own_instances(folder);
+  return instances && (*instances > 0 || !is_lost_with(folder));
 }
 
 /// Whether a folder has files or folders besides those whose names begin with a dot.
@@ -265,7 +288,7 @@ std::optional<fs::path> foreign_part_of_deep_zoom(const fs::path& file) {
   const fs::path page = page_of(file);
   if (type_of(page) != fs::file_type::not_found) return is_view_page(page) ? std::nullopt : std::optional(page);
   if (type_of(file) != fs::file_type::not_found && !is_empty_file(file)) return file;
-  const fs::path tiles = file.parent_path() / (file.stem().string() + "_files");
+  const fs::path tiles = tiles_of(file);
   return has_tiles(tiles) ? std::optional(tiles) : std::nullopt;
 }
 
@@ -408,15 +431,25 @@ void FolderGuard::check_file(const fs::path& file) const {
   // Who writes refuses what is of another kind, and folders with other files.
   const bool is_folder = kind != nullptr && kind->is_own == is_own_folder;
   const bool is_alike = is_folder ? holds_image(file) : fs::is_regular_file(file, code);
-  if (!is_alike) return;
+  if (!is_alike) return check_folder(file);
   const bool says_so = kind != nullptr && kind->always_says_so;
   if (made_.contains(file.string())) return spare_foreign(file, says_so);
-  if (is_empty_file(file)) return;
+  if (is_empty_file(file)) return check_folder(file);
   const bool own = is_own(file);
   // A slide that a network failed on leaves its table of absent tiles.
   const bool is_table = kind != nullptr && kind->is_own == is_own_table;
   if (own ? may_be_left(file) || (is_table && had_ledger_) : !says_so && may_be_left(file)) return;
   throw SlideError(own ? unlisted(file) : refusal(file));
+}
+
+void FolderGuard::check_folder(const fs::path& file) const {
+  const Kind* const kind = kind_of(file);
+  const bool is_deep_zoom = kind != nullptr && kind->is_own == is_own_deep_zoom;
+  const bool is_folder = kind != nullptr && kind->is_own == is_own_folder;
+  if (!is_deep_zoom && !is_folder) return;
+  const fs::path folder = is_deep_zoom ? tiles_of(file) : file;
+  if (made_.contains(file.string()) || made_.contains(folder.string()) || may_be_left(file)) return;
+  if (is_lost_with(folder)) throw SlideError(is_own(file) ? unlisted(folder) : refusal(folder));
 }
 
 /// Somebody may have put another file under the name, or what a program left of ours isn't known any more.

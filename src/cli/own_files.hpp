@@ -58,6 +58,8 @@ class FolderGuard {
   void check_partial(const std::filesystem::path& partial) const;
 
  private:
+  /// Checks the folder of chunks or tiles, where the file that says whose it is isn't there.
+  void check_folder(const std::filesystem::path& file) const;
   void check_page(const std::filesystem::path& page) const;
   /// Moves a file that the ledger lists, and that another program wrote, to the files of failed slides, with a warning.
   /// \throws SlideError where it can't

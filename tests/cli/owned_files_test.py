@@ -48,6 +48,8 @@ class Partial(BatchCase):
                 ("a.dzi", ["a.partial_files/0/0_0.jpg"], "a.partial_files"),
                 ("a.ome.zarr", ["a.partial.ome.zarr/.zgroup", "a.partial.ome.zarr/0/.zarray"], "a.partial.ome.zarr"),
                 ("a.ome.zarr", ["a.partial.ome.zarr/zarr.json"], "a.partial.ome.zarr"),
+                ("a.ome.zarr", ["a.partial.ome.zarr/0/.zarray"], "a.partial.ome.zarr"),
+                ("a.ome.zarr", ["a.partial.ome.zarr/0/0/0/0/0/0"], "a.partial.ome.zarr"),
                 ("a.dicom", ["a.partial.dicom/level-0.dcm"], "a.partial.dicom"))):
             with self.subTest(names=names):
                 folder = self.folder / str(number)
@@ -71,9 +73,24 @@ class Partial(BatchCase):
     def test_what_this_program_left_is_replaced(self):
         slide = self.folder_of("s.svs") / "s.svs"
 
-        def ends_before_the_attributes(folder):
-            for name in ".zattrs", ".zgroup":
-                (folder / "a.partial.ome.zarr" / name).unlink()
+        def ends_in_the_first_file(folder):
+            image = folder / "a.partial.ome.zarr"
+            (image / ".zattrs").rename(folder / ".unfinished-0")
+            shutil.rmtree(image)
+            image.mkdir()
+            (folder / ".unfinished-0").rename(image / ".unfinished-0")
+
+        def ends_after_the_first_file(folder):
+            (folder / "a.partial.ome.zarr/.zattrs").write_text('{\n  "slidestream": {}\n}\n')
+            (folder / "a.partial.ome.zarr/.zgroup").unlink()
+
+        def has_only_empty_files(folder):
+            image = folder / "a.partial.ome.zarr"
+            for file in image.rglob("*"):
+                if file.is_file():
+                    os.truncate(file, 0)
+            (image / ".zattrs").unlink()
+            (image / "Thumbs.db").write_text("somebody's\n")
 
         def loses_the_attributes_with_the_power(folder):
             (folder / "a.partial.ome.zarr/.zattrs").write_bytes(b"")
@@ -92,7 +109,8 @@ class Partial(BatchCase):
             (folder / "a.partial.ome.tif").write_bytes(b"")
 
         cases = {"a.ome.tif": [loses_all_with_the_power], "a.dicom": [is_begun],
-                 "a.ome.zarr": [ends_before_the_attributes, loses_the_attributes_with_the_power],
+                 "a.ome.zarr": [ends_in_the_first_file, ends_after_the_first_file, has_only_empty_files,
+                                loses_the_attributes_with_the_power],
                  "a.dzi": [is_removed_but_for_the_page, loses_the_page_with_the_power]}
         for target, ends in cases.items():
             for number, end in enumerate([lambda folder: None, *ends]):
@@ -483,6 +501,57 @@ class Unlisted(BatchCase):
         self.sql(*killed, noted)
         self.assertDone(run(*self.command, "--fresh"))
         self.assertEqual((self.out / "earlier-1/images" / self.image.name).read_bytes(), whole)
+
+    def test_folders_of_others_without_a_description_stay(self):
+        shutil.copy(self.slides / "a.svs", self.slides / "c.svs")
+        shutil.copy(self.slides / "a.svs", self.slides / "d.svs")
+        for kind, names in (("dzi", ["a.identity_files/11/99_99.jpg"]),
+                            ("ome-zarr", ["a.identity.ome.zarr/0/.zarray", "b.identity.ome.zarr/3/0/9/9/9/9",
+                                          "c.identity.partial.ome.zarr/0/0/0/0/0/0"])):
+            for has_ledger in False, True:
+                with self.subTest(kind, has_ledger=has_ledger):
+                    shutil.rmtree(self.out, ignore_errors=True)
+                    command = [*self.command, "--to", kind]
+                    if has_ledger:
+                        self.assertDone(run("convert", self.slides / "d.svs", *command[2:]))
+                    files = [self.out / "images" / name for name in names]
+                    for file in files:
+                        file.parent.mkdir(parents=True)
+                        file.write_text("theirs")
+                    for more in [], ["--retry-failed"]:
+                        result = run(*command, *more)
+                        self.assertEqual(result.returncode, 1, result.stderr)
+                        for name, file in zip(names, files):
+                            self.assertIn(f"{self.out}/images/{name.split('/')[0]}: {REFUSAL}\n", result.stderr)
+                            self.assertEqual(file.read_text(), "theirs")
+                        self.assertEqual([row["status"] for row in self.rows()].count("failed"), len(files))
+                    self.assertDone(run(*command, "--retry-failed", "--overwrite"))
+                    self.assertFalse(any(file.exists() for file in files))
+
+    def test_empty_folders_are_in_nobody_s_way(self):
+        image, partial = (self.out / f"images/a.identity{suffix}" for suffix in (".ome.zarr", ".partial.ome.zarr"))
+        for folder in image, partial:
+            (folder / "0/1").mkdir(parents=True)
+            (folder / "0/2").write_bytes(b"")
+            (folder / "Thumbs.db").write_text("somebody's\n")
+        self.assertDone(run(*self.command, "--to", "ome-zarr"))
+        self.assertTrue((image / ".zattrs").exists())
+
+    def test_tiles_that_a_dead_process_named_are_replaced(self):
+        command = [*self.command, "--to", "dzi"]
+        self.assertDone(run(*command))
+        description = self.out / "images/a.identity.dzi"
+        killed = ("DELETE FROM artifacts WHERE slide = (SELECT id FROM slides WHERE CAST(image_name AS TEXT) = 'a')",
+                  "UPDATE slides SET state = 'pending', cause = '', ended_at = NULL WHERE CAST(image_name AS TEXT) = 'a'")
+        noted = "INSERT INTO meta SELECT 'files of ' || id, '' FROM slides WHERE CAST(image_name AS TEXT) = 'a'"
+        description.unlink()
+        self.sql(*killed)
+        result = run(*command)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn(f"{self.out}/images/a.identity_files: is there already, and the ledger doesn't list it", result.stderr)
+        self.sql(*killed, noted)
+        self.assertDone(run(*command))
+        self.assertTrue(description.exists())
 
     def test_maps_whose_ledger_was_lost_stay(self):
         command = [self.slides, "--out", self.out, "--maps", "tiff"]
