@@ -127,13 +127,8 @@ bool is_own_page(const fs::path& file) {
   return first_bytes(file, head).find("<title>slidestream report</title>") != std::string::npos || is_view_page(file);
 }
 
-fs::path tiles_of(const fs::path& image) { return image.parent_path() / (image.stem().string() + "_files"); }
-
-/// The page beside a Deep Zoom image.
-fs::path page_of(const fs::path& image) { return image.parent_path() / (image.stem().string() + ".view.html"); }
-
 bool is_own_deep_zoom(const fs::path& file) {
-  const fs::path page = page_of(file);
+  const fs::path page = deep_zoom_page(file);
   std::error_code code;
   return (fs::exists(page, code) && is_view_page(page)) || has_all_names_but_the_page(file);
 }
@@ -285,10 +280,10 @@ bool has_tiles(const fs::path& folder) {
 
 /// Of an image that isn't whole, what is another program's. Whatever there is of a Deep Zoom image, its page is there.
 std::optional<fs::path> foreign_part_of_deep_zoom(const fs::path& file) {
-  const fs::path page = page_of(file);
+  const fs::path page = deep_zoom_page(file);
   if (type_of(page) != fs::file_type::not_found) return is_view_page(page) ? std::nullopt : std::optional(page);
   if (type_of(file) != fs::file_type::not_found && !is_empty_file(file)) return file;
-  const fs::path tiles = tiles_of(file);
+  const fs::path tiles = deep_zoom_tiles(file);
   return has_tiles(tiles) ? std::optional(tiles) : std::nullopt;
 }
 
@@ -427,7 +422,7 @@ void FolderGuard::check_file(const fs::path& file) const {
   if (overwrite_) return;
   if (is_link(file)) throw SlideError(refusal(file));
   const Kind* const kind = kind_of(file);
-  if (kind != nullptr && kind->is_own == is_own_deep_zoom) check_page(page_of(file));
+  if (kind != nullptr && kind->is_own == is_own_deep_zoom) check_page(deep_zoom_page(file));
   // Who writes refuses what is of another kind, and folders with other files.
   const bool is_folder = kind != nullptr && kind->is_own == is_own_folder;
   const bool is_alike = is_folder ? holds_image(file) : fs::is_regular_file(file, code);
@@ -447,7 +442,7 @@ void FolderGuard::check_folder(const fs::path& file) const {
   const bool is_deep_zoom = kind != nullptr && kind->is_own == is_own_deep_zoom;
   const bool is_folder = kind != nullptr && kind->is_own == is_own_folder;
   if (!is_deep_zoom && !is_folder) return;
-  const fs::path folder = is_deep_zoom ? tiles_of(file) : file;
+  const fs::path folder = is_deep_zoom ? deep_zoom_tiles(file) : file;
   if (made_.contains(file.string()) || made_.contains(folder.string()) || may_be_left(file)) return;
   if (is_lost_with(folder)) throw SlideError(is_own(file) ? unlisted(folder) : refusal(folder));
 }
