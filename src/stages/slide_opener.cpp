@@ -202,6 +202,7 @@ void SlideOpener::prepare_operators(SlideRun& run, const std::function<bool()>& 
   operators::Admission admission = admission_of(
       context_.small_levels, run.path, [this] { return control_.stop_requested(); }, run.waited);
   admission.given_up = given_up;
+  admission.decode_memory = context_.decode_memory;
   admission.beside = stains_bytes(context_.config, run.slide->info());
   about.common =
       std::make_shared<operators::Preparation>(about, context_.config, std::move(admission), context_.tissue_network);

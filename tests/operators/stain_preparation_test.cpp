@@ -4,18 +4,24 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <random>
 #include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "operators/prepared_slides.hpp"
 #include "operators/stain/stain.hpp"
 #include "operators/stain/stained_blocks.hpp"
+#include "operators/tissue/preparation.hpp"
+#include "slide/decode_memory.hpp"
 #include "slide/test_images.hpp"
 #include "support/operator_runs.hpp"
 
@@ -41,6 +47,23 @@ StainBasis stains_of(const Picture& picture, const Mask& mask) {
   }
   const PixelImage image = image_of(picture);
   return fit_stains(pixels, measure_white(image.view(), mask));
+}
+
+constexpr std::uint64_t mib = std::uint64_t{1} << 20;
+
+/// A slide of one tile that takes 4 MiB of the memory for decoding.
+TestSlide slide_of_large_tile() {
+  constexpr int side = 1056;
+  TestDirectory directory = tiled_directory(side, side, side, side, 3);
+  directory.tiles.push_back(std::vector<std::byte>(std::size_t{side} * side * 3, std::byte{200}));
+  return TestSlide({directory});
+}
+
+/// What happens to a slide that is let in like this.
+std::string error_with(const Admission& admission, const Operator& op, TestSlide& slide, const Config& config) {
+  const SlideContext context = slide.context();
+  context.common = std::make_shared<Preparation>(context, config, admission);
+  return error_of(op, context);
 }
 
 }  // namespace
@@ -136,6 +159,71 @@ TEST_CASE("stain's reference is another slide, which is looked at once") {
   const auto late = operator_of(config);
   CHECK(error_of(*late, slide.context()).starts_with(missing));
   CHECK(error_of(*late, slide.context()).starts_with(missing));
+}
+
+TEST_CASE("the tiles of stain's reference take the memory that slides' tiles do") {
+  TestSlide slide(make_stained_picture(240, 200, 7));
+  TestSlide reference = slide_of_large_tile();
+  Config config = running("stain");
+  config.stain.reference = reference.path.string();
+  Admission admission;
+  admission.decode_memory = std::make_shared<DecodeMemory>(mib);
+  CHECK(error_with(admission, *operator_of(config), slide, config) ==
+        "stain.reference: " + config.stain.reference +
+            ": level 0 tile 0 takes 4 MiB to decode, and decoding may take 1 MiB; raise pipeline.memory_mib");
+}
+
+TEST_CASE("a stop ends the work on stain's reference, which isn't at fault") {
+  TestSlide slide(make_stained_picture(240, 200, 7));
+  TestDirectory directory = level_of(make_stained_picture(200, 240, 9));
+  directory.set_text(270, "Aperio Image Library v1|MPP = 8");
+  TestSlide reference({directory});
+  Config config = running("stain");
+  config.stain.reference = reference.path.string();
+  const auto op = operator_of(config);
+  Admission stopped;
+  stopped.stopped = [] { return true; };
+  const SlideContext context = slide.context();
+  context.common = std::make_shared<Preparation>(context, config, stopped);
+  CHECK_THROWS_AS(op->prepare(context), StoppedError);
+  CHECK(error_with({}, *op, slide, config).empty());
+}
+
+TEST_CASE("input.max_seconds and a stop bound the wait for stain's reference, which is no slide's own time") {
+  TestSlide slide(make_stained_picture(240, 200, 7));
+  TestSlide other(make_stained_picture(240, 200, 7));
+  TestSlide reference = slide_of_large_tile();
+  Config config = running("stain");
+  config.stain.reference = reference.path.string();
+  config.input.max_seconds = 1;
+  const auto op = operator_of(config);
+  const auto memory = std::make_shared<DecodeMemory>(8 * mib);
+  // The reference waits for memory that it never gets.
+  const auto all = memory->take(memory->size(), {});
+  std::atomic<bool> looks = false;
+  std::atomic<bool> goes_on = false;
+  std::atomic<std::int64_t> waited = 0;
+  Admission first;
+  first.decode_memory = memory;
+  first.stopped = [&] {
+    looks = true;
+    while (!goes_on) std::this_thread::yield();
+    return false;
+  };
+  first.waited = [&](std::chrono::nanoseconds time) { waited += time.count(); };
+  std::string failure;
+  std::jthread looking([&] { failure = error_with(first, *op, slide, config); });
+  while (!looks) std::this_thread::yield();
+  Admission second;
+  second.stopped = [] { return true; };
+  CHECK(error_with(second, *op, other, config) == config.stain.reference + ": was waited for when the run gave it up");
+  goes_on = true;
+  looking.join();
+  const std::string late = "stain.reference: " + config.stain.reference + ": took longer than input.max_seconds = 1";
+  CHECK(failure == late);
+  CHECK(std::chrono::nanoseconds(waited) >= std::chrono::seconds(1));
+  // All slides fail with the one cause, at once.
+  CHECK(error_with({}, *op, other, config) == late);
 }
 
 TEST_CASE("Glass doesn't tell how it is stained") {

@@ -59,10 +59,10 @@ Preparation::Preparation(const SlideContext& context, const Config& config, Admi
       admission_(std::move(admission)),
       network_(std::move(network)) {}
 
-Preparation& Preparation::of(const SlideContext& context, const Config& config) {
+Preparation& Preparation::of(const SlideContext& context, const Config& config, Admission admission) {
   if (context.common == nullptr) {
     auto network = networks::open_tissue_network(config);
-    context.common = std::make_shared<Preparation>(context, config, Admission{}, std::move(network));
+    context.common = std::make_shared<Preparation>(context, config, std::move(admission), std::move(network));
   }
   return *context.common;
 }

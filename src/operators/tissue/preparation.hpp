@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -10,6 +11,7 @@
 #include <slidestream/config.hpp>
 #include <slidestream/network.hpp>
 #include <slidestream/operator.hpp>
+#include <slidestream/slide.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +36,11 @@ struct Admission {
   std::uint64_t beside = 0;  ///< bytes that operators take beside the small level and its mask
   /// Whether the slide is given up, asked by any thread while a network finds its tissue. Empty: never.
   std::function<bool()> given_up;
+  /// Whether the run ends, asked by any thread while it looks at a slide that several need. Empty: never.
+  std::function<bool()> stopped;
+  std::shared_ptr<DecodeMemory> decode_memory;  ///< of that slide, as `OpenOptions` has it
+  /// Takes time of the preparation that isn't the slide's own. May be empty.
+  std::function<void(std::chrono::nanoseconds)> waited;
 };
 
 /// The most bytes that reading a slide's small level and finding its tissue take: 10 per pixel, of its colours, three
@@ -56,8 +63,9 @@ class Preparation {
               std::shared_ptr<const Network> network = nullptr);
 
   /// The one that all operators of a run share: `context.common`, which it becomes where there is none yet. It opens
-  /// the network of `tissue.model` then. \throws ConfigError where that can't be opened
-  static Preparation& of(const SlideContext& context, const Config& config);
+  /// the network of `tissue.model` then. \param admission  of one that it creates \throws ConfigError where that can't
+  /// be opened
+  static Preparation& of(const SlideContext& context, const Config& config, Admission admission = {});
 
   /// From the first call of what follows on it has the memory, as long as it lives.
   ///

@@ -53,6 +53,8 @@ operators::Admission admission_of(const std::shared_ptr<DecodeMemory>& memory, c
     return std::make_shared<const DecodeMemory::Lease>(memory->take(std::min(bytes, memory->size()), until));
   };
   operators::Admission admission;
+  admission.stopped = give_up;
+  admission.waited = [&waited](std::chrono::nanoseconds time) { waited += time.count(); };
   admission.prepare = [take, path, give_up, &waited](std::uint64_t bytes) {
     const auto begin = std::chrono::steady_clock::now();
     const auto lease = take(bytes, give_up);
