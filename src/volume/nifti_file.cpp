@@ -121,6 +121,12 @@ std::size_t NiftiFile::fill(std::span<std::byte> bytes) {
   return read;
 }
 
+/// A piece at most, so that whoever waits for an end waits for no more.
+std::size_t NiftiFile::fill(std::span<std::byte> bytes, const std::function<bool()>& give_up) {
+  if (give_up && give_up()) throw StoppedError(path_ + ": was being read when the run gave it up");
+  return fill(bytes);
+}
+
 void NiftiFile::check_room() const {
   const std::uint64_t end = header_.offset + header_.sample_bytes();
   const std::string says = "its header says " + std::to_string(header_.size[0]) + " x " +
@@ -133,7 +139,7 @@ void NiftiFile::check_room() const {
   }
 }
 
-void NiftiFile::skip_to(std::uint64_t offset) {
+void NiftiFile::skip_to(std::uint64_t offset, const std::function<bool()>& give_up) {
   // Samples that begin inside what was read as the header's first bytes are read again.
   if (offset < at_) {
     if (gzrewind(file_.get()) != 0) fail("can't be read again from its beginning");
@@ -142,21 +148,21 @@ void NiftiFile::skip_to(std::uint64_t offset) {
   std::vector<std::byte> passed(piece);
   while (at_ < offset) {
     const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(piece, offset - at_));
-    const std::size_t read = fill(std::span(passed).first(count));
+    const std::size_t read = fill(std::span(passed).first(count), give_up);
     at_ += read;
     if (read < count) fail("cut short: it ends at byte " + std::to_string(at_) + ", before its samples");
   }
 }
 
-void NiftiFile::read(std::span<float> values) {
+void NiftiFile::read(std::span<float> values, const std::function<bool()>& give_up) {
   if (values.size() != static_cast<std::size_t>(header_.voxels())) throw Error("internal: a volume of another size");
-  skip_to(header_.offset);
+  skip_to(header_.offset, give_up);
   const std::size_t width = bytes_of(header_.type);
   std::vector<std::byte> samples(piece);
   for (std::size_t done = 0; done < values.size();) {
     const std::size_t count = std::min(piece / width, values.size() - done);
     const auto bytes = std::span(samples).first(count * width);
-    const std::size_t read = fill(bytes);
+    const std::size_t read = fill(bytes, give_up);
     if (read < bytes.size()) {
       fail("cut short: " + std::to_string(done + read / width) + " of " + std::to_string(values.size()) +
            " samples are there");
@@ -164,14 +170,14 @@ void NiftiFile::read(std::span<float> values) {
     convert(bytes, header_, values.data() + done);
     done += count;
   }
-  if (compressed_) read_to_end();
+  if (compressed_) read_to_end(give_up);
 }
 
 /// The checksum stands behind the last byte, and zlib compares it there.
-void NiftiFile::read_to_end() {
+void NiftiFile::read_to_end(const std::function<bool()>& give_up) {
   std::vector<std::byte> behind(piece);
   for (std::size_t done = 0; done < most_behind; done += piece) {
-    if (fill(behind) < behind.size()) return;
+    if (fill(behind, give_up) < behind.size()) return;
   }
   fail("more than " + std::to_string(most_behind >> 20) + " MiB lie behind its samples");
 }

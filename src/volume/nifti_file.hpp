@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -26,8 +27,9 @@ class NiftiFile {
 
   /// Reads all samples, and a compressed file to its end, so that its checksum is compared. A value is
   /// slope x sample + inter in float64, rounded to float32 once. To be called once.
-  /// \param values  `NiftiHeader::voxels` numbers, written. \throws SlideError
-  void read(std::span<float> values);
+  /// \param values  `NiftiHeader::voxels` numbers, written. \param give_up  asked every 256 KiB; may be empty
+  /// \throws SlideError; StoppedError when `give_up` says so
+  void read(std::span<float> values, const std::function<bool()>& give_up = {});
 
  private:
   struct Close {
@@ -36,8 +38,9 @@ class NiftiFile {
 
   [[noreturn]] void fail(const std::string& what) const;
   std::size_t fill(std::span<std::byte> bytes);
-  void skip_to(std::uint64_t offset);
-  void read_to_end();
+  std::size_t fill(std::span<std::byte> bytes, const std::function<bool()>& give_up);
+  void skip_to(std::uint64_t offset, const std::function<bool()>& give_up);
+  void read_to_end(const std::function<bool()>& give_up);
   void check_room() const;
 
   std::string path_;

@@ -24,6 +24,8 @@ constexpr std::size_t size_2 = 540;
 constexpr std::size_t extension_flag = 4;
 constexpr std::int64_t most_voxels = std::int64_t{1} << 40;
 constexpr int intent_label = 1002;
+/// Bytes in front of the samples: the header, and extensions.
+constexpr std::uint64_t most_before = std::uint64_t{1} << 30;
 
 /// Where the fields lie that both versions have, with other sizes.
 struct Layout {
@@ -186,6 +188,10 @@ void read_offset(const Fields& fields, std::size_t header_size, NiftiHeader& hea
   }
   // Some writers leave 0, and mean the first byte that can be one.
   header.offset = std::max<std::uint64_t>(static_cast<std::uint64_t>(offset), header_size + extension_flag);
+  if (header.offset > most_before) {
+    throw Error("its header says that samples begin at byte " + std::to_string(header.offset) +
+                " (vox_offset); expected at most " + std::to_string(most_before));
+  }
 }
 
 void read_geometry(const Fields& fields, NiftiGeometry& geometry) {

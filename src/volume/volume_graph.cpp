@@ -263,7 +263,21 @@ class Graph final : public VolumeGraph {
     if (warn) warn(work.path + ": its header gives no volume of a voxel; columns in mm^3 are left empty");
   }
 
+  /// Where a stop ends it the file stays open, and the next start does the volume.
+  void read_samples(VolumeWork& work, runtime::Clock::time_point begun) {
+    const int limit = config_.input.max_seconds;
+    const auto is_late = [&] { return limit > 0 && runtime::Clock::now() - begun > std::chrono::seconds(limit); };
+    try {
+      work.file->read(work.samples, [&] { return control_.stop_requested() || is_late(); });
+      work.file.reset();
+    } catch (const StoppedError&) {
+      if (control_.stop_requested()) return;
+      throw Error("reading takes longer than input.max_seconds = " + std::to_string(limit));
+    }
+  }
+
   void read(const Work& work) {
+    const auto begun = runtime::Clock::now();
     {
       runtime::StageMeter::Busy busy(read_meter_);
       guarded(*work, "read", [&] {
@@ -272,8 +286,7 @@ class Graph final : public VolumeGraph {
         work->grid = std::make_unique<FragmentGrid>(grid_of(config_, work->header));
         work->fusion = fusion_of(config_, *work->grid, networks_.output());
         work->samples.resize(static_cast<std::size_t>(work->header.voxels()));
-        work->file->read(work->samples);
-        work->file.reset();
+        read_samples(*work, begun);
         busy.add(1, work->result.file_bytes);
       });
     }
@@ -281,7 +294,7 @@ class Graph final : public VolumeGraph {
     if (work->has_failed()) {
       leave(work);
       end_.try_put(work);
-    } else {
+    } else if (work->file == nullptr) {
       schedule_.ready(work->number);
     }
     pump();

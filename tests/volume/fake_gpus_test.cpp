@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <limits>
@@ -18,6 +19,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "networks/made_up_runtime.hpp"
@@ -109,12 +111,16 @@ class Case {
   }
 
   RunResult run(const std::vector<std::string>& paths) {
+    RunControl control;
+    return run(paths, control);
+  }
+
+  RunResult run(const std::vector<std::string>& paths, RunControl& control) {
     const VolumeNetworks networks(config);
     check_budget(config, networks);
     least_free_ = gpu_bytes;
     measured_ = devices_of(made_.loaded);
     made_.loaded.clear();
-    RunControl control;
     return run_volumes(config, networks, paths, control);
   }
 
@@ -281,4 +287,23 @@ TEST_CASE("a GPU that is lost ends the run in one line, and one network's mistak
   CHECK(lost.failure.find("unspecified launch failure") != std::string::npos);
   CHECK(lost.failure.find('\n') == std::string::npos);
   CHECK(lost.slides.size() < paths.size());
+}
+
+TEST_CASE("input.max_seconds bounds the reading of a volume, and a stop that comes then leaves it for the next start") {
+  Case test(1);
+  const auto paths = test.volumes(1);
+  test.config.input.max_seconds = 1;
+  RunControl slow;
+  // Volumes without geometry are warned of before their samples are read.
+  slow.on_warning = [](const std::string&) { std::this_thread::sleep_for(std::chrono::milliseconds(1100)); };
+  const RunResult late = test.run(paths, slow);
+  REQUIRE(late.slides.size() == 1);
+  CHECK(late.slides[0].failure.stage == "read");
+  CHECK(late.slides[0].failure.cause == "reading takes longer than input.max_seconds = 1");
+  RunControl stopped;
+  stopped.on_warning = [&stopped](const std::string&) { stopped.request_stop(); };
+  test.config.output.dir += "-stopped";
+  const RunResult left = test.run(paths, stopped);
+  CHECK(left.interrupted);
+  CHECK(left.slides.empty());
 }

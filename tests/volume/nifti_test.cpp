@@ -135,6 +135,9 @@ TEST_CASE("headers that can't be used say why") {
   CHECK(with(108, -5.0F) == "its header says that samples begin at an impossible byte (vox_offset)");
   CHECK(with(108, std::numeric_limits<float>::quiet_NaN()) ==
         "its header says that samples begin at an impossible byte (vox_offset)");
+  CHECK(with(108, 2147483648.0F) ==
+        "its header says that samples begin at byte 2147483648 (vox_offset); expected at most 1073741824");
+  CHECK(with(108, 1073741824.0F).empty());
   CHECK(with(116, std::numeric_limits<float>::infinity()) ==
         "its header has a slope, but scl_inter is no finite number");
   std::vector<std::byte> series = good;
@@ -212,6 +215,32 @@ TEST_CASE("a plain file that is shorter than its header says is refused before m
   CHECK_THROWS_WITH_AS(NiftiFile(folder.path().string()), (folder.path().string() + ": not a regular file").c_str(),
                        SlideError);
   CHECK_THROWS_AS(NiftiFile((folder.path() / "none.nii").string()), SlideError);
+}
+
+TEST_CASE("who reads a volume may give it up, in front of the samples, in them and behind them") {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "a.nii.gz";
+  NiftiHeader header = small_header(1);
+  header.size = {1024, 1024, 1};
+  const std::vector<std::byte> samples(std::size_t{2} << 20);
+  write_nifti(path, header, ScalarType::uint8, true, samples);
+  std::vector<float> values(std::size_t{1} << 20);
+  const auto questions = [&](int last) {
+    NiftiFile file(path.string());
+    int asked = 0;
+    const auto give_up = [&] { return ++asked == last; };
+    if (last == 0) {
+      file.read(values, give_up);
+    } else {
+      CHECK_THROWS_WITH_AS(file.read(values, give_up),
+                           (path.string() + ": was being read when the run gave it up").c_str(), StoppedError);
+    }
+    return asked;
+  };
+  // Pieces of 256 KiB.
+  const int all = questions(0);
+  CHECK(all >= 8);
+  for (int last = 1; last <= all; ++last) CHECK(questions(last) == last);
 }
 
 TEST_CASE("little may lie behind the samples of a compressed file") {
