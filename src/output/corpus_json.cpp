@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <slidestream/pipeline.hpp>
 
+#include "config/bounded_json.hpp"
 #include "config/keys.hpp"
 #include "output/statistics_json.hpp"
 #include "output/text.hpp"
@@ -122,10 +123,8 @@ std::string corpus_json(const Config& config, const RunResult& result, const Cor
   corpus["totals"] = totals_json(config, found);
   corpus["stages"] = stages_json(result);
   if (result.overlap) corpus["overlap"] = overlap_json(*result.overlap);
-  const Json before = Json::parse(earlier, nullptr, false);
-  for (const char* key : {"backend", "threads", "seconds", "stages", "overlap"}) {
-    if (before.is_object() && before.contains(key)) corpus[key] = before[key];
-  }
+  const Json before = members_of(earlier, {"backend", "threads", "seconds", "stages", "overlap"});
+  for (const auto& [key, value] : before.items()) corpus[key] = value;
   if (found.artifacts > 0) corpus["artifacts"] = {{"files", found.artifacts}, {"bytes", found.artifact_bytes}};
   if (config.output.maps != MapFormat::none) {
     Json& maps = corpus["maps"] = Json::object();

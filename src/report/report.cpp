@@ -12,6 +12,7 @@
 #include <slidestream/pipeline.hpp>
 #include <slidestream/statistic.hpp>
 
+#include "config/bounded_json.hpp"
 #include "config/keys.hpp"
 #include "output/atomic_file.hpp"
 #include "output/corpus_json.hpp"
@@ -84,18 +85,12 @@ Json packed(const std::vector<double>& values) {
 
 /// What corpus.json says of how the run went. The run may not have written it yet, and anybody may have changed it.
 Json course_of_run(const std::string& folder) {
-  Json course = Json::object();
-  Json corpus;
   try {
-    corpus = Json::parse(read_text_file((fs::path(folder) / "corpus.json").string()), nullptr, false);
+    return members_of(read_text_file((fs::path(folder) / "corpus.json").string()),
+                      {"versions", "backend", "threads", "seconds", "interrupted", "stages", "overlap"});
   } catch (const ConfigError&) {
-    return course;
+    return Json::object();
   }
-  if (!corpus.is_object()) return course;
-  for (const char* key : {"versions", "backend", "threads", "seconds", "interrupted", "stages", "overlap"}) {
-    if (corpus.contains(key)) course[key] = corpus[key];
-  }
-  return course;
 }
 
 Json statistics_json(const SpectrumSums& sums, const Config& config, const Axis& axis) {

@@ -390,6 +390,23 @@ TEST_CASE("What isn't outlines is refused in one line that names the file") {
   CHECK(error_of(deep) == before + "collections inside collections go too deep");
 }
 
+TEST_CASE("A text or a number that is too long is refused before it takes memory") {
+  const std::string refused =
+      "a.geojson: not usable as tissue outlines: has a text, a number or a gap of more than 1 MiB at byte ";
+  constexpr std::size_t bytes = std::size_t{16} << 20;
+  const std::string number = R"({"type":"Polygon","coordinates":[[[)" + std::string(bytes, '1');
+  const std::string text = R"({"name":")" + std::string(bytes, 'a');
+  const std::string key = "{\"" + std::string(bytes, 'a');
+  if (runtime::reset_peak_memory()) {
+    const std::uint64_t before = runtime::peak_memory().value_or(0);
+    CHECK(error_of(text) == refused + "9");
+    CHECK(runtime::peak_memory().value_or(0) - before < (std::uint64_t{12} << 20));
+  }
+  CHECK(error_of(number) == refused + "36");
+  CHECK(error_of(text) == refused + "9");
+  CHECK(error_of(key) == refused + "2");
+}
+
 TEST_CASE("16 objects and lists may be around a geometry") {
   const std::string square = R"({"type":"Polygon","coordinates":[[[2,1],[5,1],[5,3],[2,3],[2,1]]]})";
   const auto in_collections = [&](int count) {

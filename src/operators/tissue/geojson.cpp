@@ -9,10 +9,12 @@
 #include <cstdint>
 #include <cstring>
 #include <fstream>
+#include <istream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "config/bounded_json.hpp"
 #include "config/tissue_keys.hpp"
 #include "operators/tissue/geojson_reader.hpp"
 
@@ -183,15 +185,14 @@ class Painter final : public GeometrySink {
   std::vector<std::uint8_t> odd_;  ///< whether an odd number of its crossings is there; all 0 between polygons
 };
 
-/// `source` is what nlohmann's parser reads: text, or a stream.
-template <class Source>
-Mask read_mask(Source&& source, std::string_view name, Size size, GridScale scale, Size level0,
+Mask read_mask(BoundedJson& source, std::string_view name, Size size, GridScale scale, Size level0,
                PassedOver* passed_over) {
   Mask mask = empty_mask(size, scale, level0);
   try {
     Painter painter(mask);
     GeoJsonReader reader(painter);
-    if (!nlohmann::json::sax_parse(std::forward<Source>(source), &reader)) fail("is not JSON");
+    std::istream in(&source);
+    if (!nlohmann::json::sax_parse(in, &reader)) fail("is not JSON");
     if (painter.areas_seen() == 0) {
       const PassedOver& passed = painter.passed_over();
       fail(passed.ignored > 0 ? "all of its polygons have the class Ignore*; draw others around the tissue"
@@ -225,7 +226,8 @@ std::string text_of_passed_over(const PassedOver& passed_over) {
 
 Mask mask_from_geojson(std::string_view text, std::string_view name, Size size, GridScale scale, Size level0,
                        PassedOver* passed_over) {
-  return read_mask(text, name, size, scale, level0, passed_over);
+  BoundedJson source(text);
+  return read_mask(source, name, size, scale, level0, passed_over);
 }
 
 Mask read_geojson_mask(const std::filesystem::path& path, Size size, GridScale scale, Size level0,
@@ -241,7 +243,8 @@ Mask read_geojson_mask(const std::filesystem::path& path, Size size, GridScale s
     throw SlideError(path.string() + ": tissue outlines of more than 256 MiB are not read");
   std::ifstream file(path, std::ios::binary);
   if (!file) throw SlideError(path.string() + ": can't be read: " + std::strerror(errno));
-  return read_mask(file, path.string(), size, scale, level0, passed_over);
+  BoundedJson source(*file.rdbuf());
+  return read_mask(source, path.string(), size, scale, level0, passed_over);
 }
 
 }  // namespace slidestream::operators
