@@ -361,4 +361,16 @@ TEST_CASE("planes behind each other under one directory are refused, unless the 
                                  "{\"shape\": 3", "{\"shape\": [3, 32, 32]}", "{\"truncated\": true}", "[]", "{}"}) {
     CHECK_MESSAGE(error_of(file_with(text, 3), {}).empty(), text);
   }
+  // The last one of a name counts, and only of the outermost object.
+  const std::string said = "\"shape\": [3, " + shape + "], \"truncated\": true";
+  CHECK(error_of(file_with("{\"axes\": {\"shape\": [1]}, " + said + ", \"more\": [[\"shape\"], {}]}", 3), {})
+            .find("has 3 planes") != std::string::npos);
+  for (const std::string& text : {"{" + said + ", \"truncated\": false}", "{" + said + ", \"shape\": 3}",
+                                  "{\"a\": {" + said + "}}", "{" + said}) {
+    CHECK_MESSAGE(error_of(file_with(text, 3), {}).empty(), text);
+  }
+  const std::string large = "{\"a\": \"" + std::string(std::size_t{2} << 20, 'a') + "\", " + said + "}";
+  CHECK(error_of(file_with(large, 3), {})
+            .ends_with("its description has a text, a number or a gap of more than 1 MiB at byte 7"));
+  CHECK(error_of(file_with(large, 1), {}).empty());
 }

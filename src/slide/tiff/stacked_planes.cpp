@@ -6,9 +6,13 @@
 #include <charconv>
 #include <cstdint>
 #include <initializer_list>
+#include <istream>
 #include <nlohmann/json.hpp>
+#include <slidestream/error.hpp>
 #include <string>
 #include <string_view>
+
+#include "config/bounded_json.hpp"
 
 namespace slidestream {
 namespace {
@@ -25,15 +29,49 @@ std::uint64_t images_of_imagej(std::string_view description) {
   return images;
 }
 
+/// Reads the shape of tifffile's description, beside which there may be anything.
+class ShapeReader final : public JsonWalker {
+ public:
+  /// Values of all axes; 0 where it isn't said that one directory holds them all.
+  double values() const { return is_truncated_ && has_shape_ ? values_ : 0.0; }
+
+ private:
+  void on_key(const std::string& name) override {
+    if (depth() != 1) return;
+    is_shape_ = name == "shape";
+    is_truncating_ = name == "truncated";
+    if (is_shape_) has_shape_ = false;
+    if (is_truncating_) is_truncated_ = false;
+  }
+  void on_value(const nlohmann::json& value) override {
+    if (depth() == 1 && is_truncating_) is_truncated_ = value == true;
+    if (depth() == 2 && is_shape_ && value.is_number_unsigned()) values_ *= value.get<double>();
+  }
+  void on_start(bool is_object) override {
+    if (depth() != 1 || !is_shape_) return;
+    has_shape_ = !is_object;
+    values_ = 1.0;
+  }
+  void on_end() override {}
+
+  double values_ = 1.0;
+  bool is_shape_ = false;
+  bool is_truncating_ = false;
+  bool has_shape_ = false;
+  bool is_truncated_ = false;
+};
+
 /// Pages of tifffile's description, a JSON object with the shape of what was written: all of its axes but the image's.
-std::uint64_t pages_of_shape(std::string_view description, std::uint64_t values_a_page) {
-  const nlohmann::json said = nlohmann::json::parse(description, nullptr, false);
-  if (!said.is_object() || said.value("truncated", nlohmann::json()) != true) return 1;
-  const auto shape = said.find("shape");
-  if (shape == said.end() || !shape->is_array()) return 1;
-  double values = 1;
-  for (const nlohmann::json& side : *shape) values *= side.is_number_unsigned() ? side.get<double>() : 1.0;
-  return static_cast<std::uint64_t>(std::clamp(values / static_cast<double>(values_a_page), 1.0, 1e9));
+std::uint64_t pages_of_shape(const File& file, std::string_view description, std::uint64_t values_a_page) {
+  ShapeReader reader;
+  BoundedJson bounded(description);
+  std::istream in(&bounded);
+  try {
+    if (!nlohmann::json::sax_parse(in, &reader)) return 1;
+  } catch (const Error& error) {
+    throw_slide_error(file.path(), std::string("its description ") + error.what());
+  }
+  return static_cast<std::uint64_t>(std::clamp(reader.values() / static_cast<double>(values_a_page), 1.0, 1e9));
 }
 
 /// 0 where it is absurd.
@@ -54,13 +92,12 @@ std::uint64_t stacked_planes(const File& file, const RawTiff& raw, const RawDire
   const std::uint64_t values =
       product({number(TIFFTAG_IMAGEWIDTH, 0), number(TIFFTAG_IMAGELENGTH, 0), number(TIFFTAG_SAMPLESPERPIXEL, 1)});
   if (values == 0 || number(TIFFTAG_COMPRESSION, COMPRESSION_NONE) != COMPRESSION_NONE) return 1;
-  std::uint64_t planes = 1;
-  if (description.starts_with("ImageJ=")) planes = images_of_imagej(description);
-  if (description.starts_with("{")) planes = pages_of_shape(description, values);
   const std::uint64_t bytes = product({values, (number(TIFFTAG_BITSPERSAMPLE, 1) + 7) / 8});
   const std::uint64_t first = number(directory.has_tiles() ? TIFFTAG_TILEOFFSETS : TIFFTAG_STRIPOFFSETS, 0);
   const bool has_second = bytes > 0 && first <= file.size() && (file.size() - first) / 2 >= bytes;
-  return has_second ? planes : 1;
+  if (!has_second) return 1;
+  if (description.starts_with("ImageJ=")) return images_of_imagej(description);
+  return description.starts_with("{") ? pages_of_shape(file, description, values) : 1;
 }
 
 }  // namespace
