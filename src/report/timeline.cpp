@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <istream>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -13,14 +14,19 @@
 #include <slidestream/error.hpp>
 #include <utility>
 
+#include "config/bounded_json.hpp"
+
 namespace slidestream::report {
 
 namespace {
 
-using Json = nlohmann::json;
-
 /// Where the host's threads are in a trace; GPU n is the process after it plus n.
 constexpr int host_process = 1;
+
+/// As many as a run records of the host and of GPUs.
+constexpr std::size_t most_pieces = std::size_t{1} << 22;
+constexpr std::size_t most_rows = 1024;
+constexpr std::size_t most_name_bytes = 256;
 
 /// A piece of work, in microseconds.
 struct Piece {
@@ -29,33 +35,36 @@ struct Piece {
   std::uint32_t row = 0;
 };
 
+/// What is told of a piece of work.
+struct Event {
+  std::string phase;
+  std::string category;
+  std::string name;
+  std::optional<double> start;
+  std::optional<double> length;
+  std::optional<double> process;
+};
+
 struct Work {
   std::vector<TimelineRow> rows;
   std::vector<Piece> pieces;
   std::map<std::pair<int, std::string>, std::uint32_t> places;  ///< of rows by process and name
   std::uint64_t dropped = 0;
 
-  void add(const Json& event) {
-    const auto text = [&](const char* key) {
-      const auto found = event.find(key);
-      return found != event.end() && found->is_string() ? found->get<std::string>() : std::string();
-    };
-    const auto real = [&](const char* key) -> std::optional<double> {
-      const auto found = event.find(key);
-      if (found == event.end() || !found->is_number()) return std::nullopt;
-      return found->get<double>();
-    };
-    if (text("ph") != "X") return;
-    const auto start = real("ts");
-    const auto length = real("dur");
-    const auto process = real("pid");
+  void add(const Event& event) {
+    const auto& [phase, category, event_name, start, length, process] = event;
+    if (phase != "X") return;
     if (!start || !length || !process || !(*length >= 0) || !(*process >= 0) || *process > 1000) return;
+    if (pieces.size() == most_pieces) throw Error("has more than " + std::to_string(most_pieces) + " pieces of work");
     const int pid = static_cast<int>(*process);
-    const std::string category = text("cat");
     const bool kernel = category == "kernel";
-    const std::string name = pid == host_process ? text("name") : kernel ? "kernels" : text("name");
+    const std::string name = kernel && pid != host_process ? "kernels" : event_name;
     const auto [place, is_new] = places.try_emplace({pid, name}, static_cast<std::uint32_t>(rows.size()));
     if (is_new) {
+      if (rows.size() == most_rows) throw Error("has more than " + std::to_string(most_rows) + " kinds of work");
+      if (name.size() > most_name_bytes) {
+        throw Error("has a name of more than " + std::to_string(most_name_bytes) + " bytes");
+      }
       TimelineRow row;
       row.name = pid == host_process ? name : "GPU " + std::to_string(pid - host_process - 1) + " " + name;
       row.kind = pid == host_process ? "host" : kernel ? "kernel" : "copy";
@@ -66,36 +75,82 @@ struct Work {
 };
 
 /// A trace may be larger than memory should hold as JSON: each event is looked at and forgotten.
+class TraceReader final : public JsonWalker {
+ public:
+  explicit TraceReader(Work& work) : work_(work) {}
+
+  bool is_trace() const { return is_trace_; }
+
+ private:
+  enum class Member { events, other_data, unknown };
+
+  void on_key(const std::string& name) override {
+    if (depth() == 1) {
+      member_ = name == "traceEvents" ? Member::events : name == "otherData" ? Member::other_data : Member::unknown;
+      if (member_ == Member::events) is_trace_ = true;
+      is_dropped_ = false;
+    } else if (depth() == 2) {
+      is_dropped_ = name == "dropped_ranges" || name == "dropped_device_records";
+    } else if (depth() == 3 && is_event_) {
+      text_ = name == "ph" ? &event_.phase : name == "cat" ? &event_.category : name == "name" ? &event_.name : nullptr;
+      number_ = name == "ts"    ? &event_.start
+                : name == "dur" ? &event_.length
+                : name == "pid" ? &event_.process
+                                : nullptr;
+    }
+  }
+
+  void on_value(const nlohmann::json& value) override {
+    if (depth() == 2 && member_ == Member::other_data && is_dropped_ && value.is_number_unsigned()) {
+      work_.dropped += value.get<std::uint64_t>();
+    }
+    if (depth() != 3 || !is_event_) return;
+    if (text_ != nullptr) *text_ = value.is_string() ? value.get_ref<const std::string&>() : std::string();
+    if (number_ != nullptr) *number_ = value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+  }
+
+  void on_start(bool is_object) override {
+    if (depth() != 2) return;
+    is_event_ = is_object && member_ == Member::events;
+    event_ = {};
+  }
+
+  void on_end() override {
+    if (depth() != 2 || !is_event_) return;
+    is_event_ = false;
+    work_.add(event_);
+  }
+
+  Work& work_;
+  Member member_ = Member::unknown;
+  bool is_trace_ = false;
+  bool is_dropped_ = false;
+  bool is_event_ = false;
+  Event event_;
+  std::string* text_ = nullptr;              ///< what of the event the next value is
+  std::optional<double>* number_ = nullptr;  ///< the same
+};
+
 Work read_work(const std::string& file) {
   errno = 0;
   std::error_code code;
   if (std::filesystem::exists(file, code) && !std::filesystem::is_regular_file(file, code)) {
     throw ConfigError(file + ": not a regular file");
   }
-  std::ifstream in(file, std::ios::binary);
-  if (!in) throw ConfigError(file + ": " + std::strerror(errno));
+  std::ifstream opened(file, std::ios::binary);
+  if (!opened) throw ConfigError(file + ": " + std::strerror(errno));
   Work work;
-  bool in_events = false;
-  const Json::parser_callback_t look = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (depth == 1 && event == Json::parse_event_t::key) in_events = parsed == "traceEvents";
-    if (depth == 2 && in_events && event == Json::parse_event_t::object_end) {
-      work.add(parsed);
-      return false;
-    }
-    return true;
-  };
+  TraceReader reader(work);
+  BoundedJson bounded(*opened.rdbuf());
+  std::istream in(&bounded);
+  bool is_json = false;
   try {
-    const Json rest = Json::parse(in, look);
-    const Json other = rest.is_object() ? rest.value("otherData", Json::object()) : Json();
-    if (!rest.is_object() || !rest.contains("traceEvents")) throw ConfigError(file + ": isn't a trace");
-    for (const char* key : {"dropped_ranges", "dropped_device_records"}) {
-      if (other.is_object() && other.contains(key) && other[key].is_number_unsigned()) {
-        work.dropped += other[key].get<std::uint64_t>();
-      }
-    }
-  } catch (const Json::exception&) {
-    throw ConfigError(file + ": isn't a trace: it is no JSON, or broken off");
+    is_json = nlohmann::json::sax_parse(in, &reader);
+  } catch (const Error& error) {
+    throw ConfigError(file + ": isn't a trace: it " + error.what());
   }
+  if (!is_json) throw ConfigError(file + ": isn't a trace: it is no JSON, or broken off");
+  if (!reader.is_trace()) throw ConfigError(file + ": isn't a trace");
   if (work.pieces.empty()) throw ConfigError(file + ": isn't a trace: it has no event with a length");
   return work;
 }

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -10,6 +11,7 @@
 #include "report/cohorts.hpp"
 #include "report/sweep_table.hpp"
 #include "report/timeline.hpp"
+#include "runtime/machine.hpp"
 
 using namespace slidestream;
 using namespace slidestream::report;
@@ -179,4 +181,42 @@ TEST_CASE("what isn't a trace is refused") {
     CAPTURE(text);
     CHECK_THROWS_AS(read_timeline(folder.file("t.json", text), 10), ConfigError);
   }
+}
+
+TEST_CASE("a trace's other members and nested ones are passed over") {
+  const Folder folder;
+  const Timeline timeline = read_timeline(
+      folder.file("t.json", R"({"more":{"dropped_ranges":7,"traceEvents":[{"ph":"X","ts":0,"dur":9,"pid":1}]},)"
+                            R"("otherData":{"dropped_ranges":2,"slides":["dropped_ranges",8]},"traceEvents":[1,)"
+                            R"([{"ph":"X","ts":0,"dur":9,"pid":1,"name":"no"}],{"name":"read","ph":"X","ts":1,)"
+                            R"("args":{"name":"no","dur":100},"dur":2,"pid":1}]})"),
+      10);
+  REQUIRE(timeline.rows.size() == 1);
+  CHECK(timeline.rows[0].name == "read");
+  CHECK(timeline.seconds == doctest::Approx(2e-6));
+  CHECK(timeline.dropped == 2);
+}
+
+TEST_CASE("a trace that would take much memory is refused, or read without it") {
+  const Folder folder;
+  std::string deep;
+  for (int i = 0; i < 1'000'000; ++i) deep += "{\"a\":";
+  const std::string nested = folder.file("nested.json", deep);
+  const bool is_counted = runtime::reset_peak_memory();
+  const std::uint64_t before = runtime::peak_memory().value_or(0);
+  CHECK_THROWS_WITH_AS(read_timeline(nested, 10), doctest::Contains("it is no JSON, or broken off"), ConfigError);
+  if (is_counted) CHECK(runtime::peak_memory().value_or(0) - before < (std::uint64_t{16} << 20));
+
+  const std::string text = folder.file("text.json", "{\"a\":\"" + std::string(std::size_t{2} << 20, 'a') + "\"}");
+  CHECK_THROWS_WITH_AS(
+      read_timeline(text, 10),
+      (text + ": isn't a trace: it has a text, a number or a gap of more than 1 MiB at byte 6").c_str(), ConfigError);
+
+  std::string kinds = "{\"traceEvents\":[{}";
+  for (int i = 0; i < 1025; ++i) {
+    kinds += R"(,{"ph":"X","ts":0,"dur":1,"pid":1,"name":")" + std::to_string(i) + "\"}";
+  }
+  const std::string many = folder.file("kinds.json", kinds + "]}");
+  CHECK_THROWS_WITH_AS(read_timeline(many, 10), (many + ": isn't a trace: it has more than 1024 kinds of work").c_str(),
+                       ConfigError);
 }
