@@ -353,7 +353,7 @@ MEANS = {
     256: (OF_SIZE, LEVELS, set()),                # the width; only another one that can be read
     257: (OF_SIZE, LEVELS, set()),
     259: ({"pixels"}, set(), set()),              # samples as they are, whatever they are
-    262: ({"pixels"}, set(), set()),              # which end of grey is white
+    262: ({"pixels"}, LEVELS, {"associated"}),    # which end of grey is white, or that it is a mask
     270: ({"mpp", "magnification", "format", "associated"}, set(), {"associated"}),
     273: ({"pixels"}, set(), set()),              # where samples lie
     278: ({"pixels"}, set(), set()),              # rows of a strip
