@@ -131,7 +131,7 @@ class Reference {
     {
       const std::lock_guard lock(mutex_);
       is_looked_at_ = false;
-      stains_ = std::move(found.stains);
+      stains_ = found.stains;
       failure_ = std::move(found.failure);
     }
     changed_.notify_all();
