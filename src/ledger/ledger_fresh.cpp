@@ -191,10 +191,14 @@ void Ledger::check_folder(const Config& config, const FolderLock& /*held*/) {
   }
   const fs::path file = folder / ledger_name;
   std::error_code code;
-  const bool is_there = fs::exists(file, code);
-  if (is_there && (!fs::is_regular_file(file, code) || fs::file_size(file, code) > 0)) return;
+  const auto has_ledger = [&] {
+    return fs::exists(file, code) && (!fs::is_regular_file(file, code) || fs::file_size(file, code) > 0);
+  };
+  if (has_ledger()) return;
   const std::string found = first_result(config);
-  if (found.empty()) return;
+  // A folder that wasn't there couldn't be held: another process may have made it since, its ledger before its tables.
+  if (found.empty() || has_ledger()) return;
+  const bool is_there = fs::exists(file, code);
   throw ConfigError(folder.string() + ": has " + found + ", but " +
                     (is_there ? "its run.sqlite is empty" : "no run.sqlite") +
                     "; name another folder, or use --fresh to move what is there aside");
