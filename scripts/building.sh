@@ -73,3 +73,8 @@ run_system_tests() {
   printf 'Unsteady: failed once and then passed:\n%s\n' "$unsteady"
   (($(wc -l <<<"$unsteady") <= 2))
 }
+
+# The tests that `.ci/run` asks for.
+release_tests() { run_tests release release-tests -LE 'slow|system|long' -E "$long"; }
+release_system_tests() { run_system_tests release release-system-tests -LE 'slow|long'; }
+asan_tests() { UBSAN_OPTIONS=print_stacktrace=1 run_cases asan asan-tests -LE slow -R "$in_process" -E "$long"; }

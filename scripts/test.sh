@@ -42,9 +42,9 @@ configure release "${cuda[@]}" "${python_options[@]}"
 build release
 
 step 'Release: tests'
-run_tests release release-tests -LE 'slow|system|long' -E "$long"
+release_tests
 step 'Release: tests of servers, browsers, disks and kills'
-run_system_tests release release-system-tests -LE 'slow|long'
+release_system_tests
 # Why, of those that CTest only calls skipped.
 grep -h '^SKIPPED: ' build/release/Testing/Temporary/LastTest.log || true
 
