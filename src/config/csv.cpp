@@ -32,7 +32,7 @@ class CsvParser {
   bool at(char c) const { return at_ < text_.size() && text_[at_] == c; }
   bool at_line_end() const { return at_ == text_.size() || text_[at_] == '\n' || text_[at_] == '\r'; }
 
-  [[noreturn]] void fail(std::size_t line, const char* what) const {
+  [[noreturn]] void fail(std::size_t line, const std::string& what) const {
     throw ConfigError(origin_ + ":" + std::to_string(line) + ": " + what);
   }
 
@@ -46,6 +46,9 @@ class CsvParser {
     CsvRecord record;
     record.line = line_;
     do {
+      if (record.fields.size() == most_csv_fields) {
+        fail(record.line, "more than " + std::to_string(most_csv_fields) + " fields in one record");
+      }
       record.fields.push_back(at('"') ? quoted_field() : plain_field());
     } while (at(separator_) && ++at_ > 0);
     skip_line_end();

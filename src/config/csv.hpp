@@ -14,10 +14,14 @@ struct CsvRecord {
   std::vector<std::string> fields;
 };
 
+/// Most fields of a record: a table may have a column for each gene.
+inline constexpr std::size_t most_csv_fields = std::size_t{1} << 16;
+
 /// Splits RFC 4180 text into records: quoted fields may hold commas, doubled quotes and line ends; records end in LF,
 /// CRLF or CR; a byte order mark is skipped, and so are empty lines. `origin` is what errors call the text, and
 /// `separator` stands in place of the comma.
-/// \throws ConfigError for a quote that isn't closed, or text after a closing quote.
+/// \throws ConfigError that names the line, for a quote that isn't closed, text after a closing quote, or a record of
+/// more than `most_csv_fields` fields.
 std::vector<CsvRecord> parse_csv(std::string_view text, std::string_view origin, char separator = ',');
 
 /// A header's cell as columns are told apart: small letters, without spaces around it.

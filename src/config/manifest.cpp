@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <limits>
 #include <slidestream/error.hpp>
 #include <system_error>
 
@@ -41,11 +42,15 @@ double mpp_of(std::string_view text, const std::string& place) {
 
 /// Whether a text in small letters is a unit of micrometres per pixel: "um/px", "microns per pixel".
 bool is_micrometres_per_pixel(std::string unit) {
+  // No unit is longer, whatever separates its words. Each sign for micro moves what is behind it.
+  constexpr std::size_t longest = 256;
+  if (unit.size() > longest) return false;
   // The sign for micro, the Greek letter, and the sign in Latin-1.
   for (const std::string_view micro : {"\xc2\xb5", "\xce\xbc", "\xb5"}) {
     for (std::size_t at = 0; (at = unit.find(micro, at)) != std::string::npos;) unit.replace(at, micro.size(), "u");
   }
   std::erase_if(unit, [](char c) { return std::string_view(" _-.").find(c) != std::string_view::npos; });
+  if (unit.empty()) return false;
   for (const char* length : {"um", "micron", "microns", "micrometer", "micrometers", "micrometre", "micrometres"}) {
     for (const char* per : {"/", "per"}) {
       for (const char* pixel : {"px", "pixel", "pixels"}) {
@@ -95,10 +100,13 @@ void warn_of_slips(const std::vector<std::string>& header, std::size_t slides, c
   }
 }
 
-/// Where a header has sizes of pixels. \throws ConfigError where two columns have them
-std::optional<std::size_t> mpp_column(const std::vector<std::string>& header, const std::string& origin) {
+/// Behind any header.
+constexpr std::size_t no_column = std::numeric_limits<std::size_t>::max();
+
+/// Where a header has sizes of pixels, else `no_column`. \throws ConfigError where two columns have them
+std::size_t mpp_column(const std::vector<std::string>& header, const std::string& origin) {
   const auto found = std::ranges::find_if(header, is_mpp);
-  if (found == header.end()) return std::nullopt;
+  if (found == header.end()) return no_column;
   const auto column = static_cast<std::size_t>(found - header.begin());
   require_only(header, column, origin);
   const auto other = std::find_if(found + 1, header.end(), is_mpp);
@@ -172,6 +180,9 @@ std::string read_standard_input() {
     const std::string_view piece(buffer, static_cast<std::size_t>(count));
     check(piece);
     text += piece;
+    if (text.size() > largest_list) {
+      throw ConfigError(origin + ": larger than " + std::to_string(largest_list >> 20) + " MiB");
+    }
   }
 }
 
@@ -205,11 +216,13 @@ std::vector<CsvRecord> list_records(std::string_view text, const std::string& or
   return parse_csv(text.substr(first.size()), origin, first.back());
 }
 
-void require_no_surplus(const std::vector<std::string>& header, const CsvRecord& record, const std::string& origin,
-                        std::size_t least) {
-  // A separator at the end of the header names no column.
+std::size_t named_columns(const std::vector<std::string>& header, std::size_t least) {
   std::size_t named = header.size();
   while (named > least && is_blank(header[named - 1])) --named;
+  return named;
+}
+
+void require_no_surplus(std::size_t named, const CsvRecord& record, const std::string& origin) {
   std::size_t count = record.fields.size();
   while (count > named && is_blank(record.fields[count - 1])) --count;
   if (count <= named) return;
@@ -248,8 +261,8 @@ std::vector<ManifestLine> csv_entries(std::string_view text, const std::string& 
                                     std::to_string(column + 1)));
   }
   if (named) require_only(header, *named, origin);
-  const auto mpp = has_header ? mpp_column(header, origin) : std::nullopt;
-  if (has_header && !mpp) warn_of_slips(header, column, origin, warnings);
+  const std::size_t mpp_at = has_header ? mpp_column(header, origin) : no_column;
+  if (has_header && mpp_at == no_column) warn_of_slips(header, column, origin, warnings);
   const auto is_said = [](const std::string& cell) { return !is_blank(cell); };
   if (!has_header && std::ranges::any_of(records, [&](const CsvRecord& record) {
         return std::ranges::any_of(record.fields.begin() + 1, record.fields.end(), is_said);
@@ -258,18 +271,20 @@ std::vector<ManifestLine> csv_entries(std::string_view text, const std::string& 
                        ": has no header, so cells after the path aren't read; name the columns in a first line, such "
                        "as path,mpp");
   }
+  // Once: there may be as many lines as columns.
+  const std::size_t columns = named_columns(header, column + 1);
   std::vector<ManifestLine> entries;
   for (std::size_t i = has_header ? 1 : 0; i < records.size(); ++i) {
     CsvRecord& record = records[i];
     const std::string place = origin + ":" + std::to_string(record.line);
-    if (has_header) require_no_surplus(header, record, origin, column + 1);
+    if (has_header) require_no_surplus(columns, record, origin);
     if (column >= record.fields.size()) {
       throw ConfigError(place + ": " + std::to_string(record.fields.size()) +
                         (record.fields.size() == 1 ? " field" : " fields") + "; expected the path in field " +
                         std::to_string(column + 1));
     }
     ManifestLine entry{record.line, std::move(record.fields[column])};
-    if (mpp && *mpp < record.fields.size()) entry.mpp = mpp_of(record.fields[*mpp], place);
+    if (mpp_at < record.fields.size()) entry.mpp = mpp_of(record.fields[mpp_at], place);
     entries.push_back(std::move(entry));
   }
   return entries;

@@ -29,10 +29,13 @@ std::vector<ManifestLine> list_entries(std::string_view text);
 /// where that makes a column of the header that is known; else by a comma. \throws ConfigError as `parse_csv`
 std::vector<CsvRecord> list_records(std::string_view text, const std::string& origin);
 
-/// \throws ConfigError naming `origin` and the line, where a record has more fields than the header and those aren't
-/// blank: a comma inside a value has cut it. Blank cells at the header's end don't count, but for its first `least`
-void require_no_surplus(const std::vector<std::string>& header, const CsvRecord& record, const std::string& origin,
-                        std::size_t least = 1);
+/// How many columns a header names: blank cells at its end don't count, but for its first `least`, as a separator there
+/// names no column.
+std::size_t named_columns(const std::vector<std::string>& header, std::size_t least = 1);
+
+/// \throws ConfigError naming `origin` and the line, where a record has more fields than its header's `named_columns`
+/// and those aren't blank: a comma inside a value has cut it.
+void require_no_surplus(std::size_t named, const CsvRecord& record, const std::string& origin);
 
 /// The column of a header that names slides: path, wsi, slide, filename or file, the first of these, as by
 /// `find_column`.

@@ -29,8 +29,9 @@ Cohorts::Cohorts(const std::string& manifest, const std::string& column) {
   }
   const std::size_t path_at = slides.value_or(0);
   const std::size_t cohort_at = *wanted;
+  const std::size_t columns = named_columns(header);
   for (std::size_t i = 1; i < records.size(); ++i) {
-    require_no_surplus(header, records[i], manifest);
+    require_no_surplus(columns, records[i], manifest);
     const std::vector<std::string>& fields = records[i].fields;
     if (path_at >= fields.size() || cohort_at >= fields.size() || fields[path_at].empty()) continue;
     const fs::path file = fs::path(manifest).parent_path() / fields[path_at];

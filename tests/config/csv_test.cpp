@@ -56,3 +56,10 @@ TEST_CASE("text for spreadsheets is no formula and steers no terminal") {
   CHECK(spreadsheet_text("a\x1b[31m") == "a [31m");
   for (const char* same : {"", "-1.5e-3", "12", "a=b", "slide.svs"}) CHECK(spreadsheet_text(same) == same);
 }
+
+TEST_CASE("a record of CSV has as many fields as tables have, and no more") {
+  const std::string all(most_csv_fields - 1, ',');
+  CHECK(parse_csv("a\n" + all + "\n", "x.csv").at(1).fields.size() == most_csv_fields);
+  CHECK_THROWS_WITH_AS(parse_csv("a\n" + all + ",\n", "x.csv"), "x.csv:2: more than 65536 fields in one record",
+                       ConfigError);
+}

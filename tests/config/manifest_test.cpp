@@ -76,4 +76,36 @@ TEST_CASE("a slash in a unit or in a later cell leaves a CSV its header") {
   }
 }
 
+TEST_CASE("a line of a CSV with more columns than a table has is named") {
+  for (const char separator : {',', ';', '\t'}) {
+    CAPTURE(separator);
+    Lines warnings;
+    const std::string header = "path" + std::string(most_csv_fields, separator);
+    CHECK_THROWS_WITH_AS(list_records("sep=" + std::string(1, separator) + "\n" + header + "\na.svs\n", "list.csv"),
+                         "list.csv:2: more than 65536 fields in one record", ConfigError);
+    // Without a separator that can be found, a semicolon and a tab are parts of the one cell.
+    if (separator != ',') continue;
+    CHECK_THROWS_WITH_AS(entries_of(header + "\na.svs\n", warnings), "list.csv:1: more than 65536 fields in one record",
+                         ConfigError);
+  }
+}
+
+TEST_CASE("blank columns at the end of a header are counted once, whatever the number of lines") {
+  std::string text = "path" + std::string(most_csv_fields - 1, ',') + "\n";
+  constexpr std::size_t lines = 100'000;
+  for (std::size_t i = 0; i < lines; ++i) text += "a.svs\n";
+  Lines warnings;
+  // Looked at for each line, they would take minutes.
+  CHECK(entries_of(text, warnings).size() == lines);
+  CHECK(warnings.empty());
+}
+
+TEST_CASE("a long cell of signs for micro is no unit") {
+  std::string cell;
+  for (int i = 0; i < 1'000'000; ++i) cell += "\xc2\xb5";
+  Lines warnings;
+  CHECK(entries_of("path," + cell + "\na.svs,1\n", warnings).size() == 1);
+  CHECK(warnings.empty());
+}
+
 }  // namespace slidestream::test
