@@ -53,8 +53,10 @@ struct SlideForecast {
   std::int64_t fragments = 0;          ///< parts that may go to different GPUs
   std::uint64_t batch_bytes = 0;       ///< most bytes of a slot that a batch takes
   std::uint64_t host_batch_bytes = 0;  ///< most bytes of host memory that a batch touches of its slot
-  std::uint64_t tile_bytes = 0;   ///< most bytes that decoding one tile on the CPU takes, as far as its codec is known
-  std::uint64_t table_bytes = 0;  ///< bytes while it is open: its tables of tiles, and OpenSlide's cache
+  std::uint64_t tile_bytes = 0;  ///< most bytes that decoding one tile on the CPU takes, as far as its codec is known
+  /// Bytes while it is open: its tables, of tiles and of its ICC profile, and OpenSlide's cache.
+  std::uint64_t table_bytes = 0;
+  std::uint64_t profile_bytes = 0;  ///< bytes of the memory for decoding that reading its ICC profile's table takes
   bool decoded_on_gpu = false;
   bool levels_on_gpu = false;      ///< a GPU makes the levels of its images
   std::int64_t network_tiles = 0;  ///< most tiles that networks get
@@ -105,8 +107,8 @@ struct RunForecast {
   std::uint64_t maps_bytes = 0;           ///< most bytes of maps of slides in flight and of waiting results
   std::uint64_t decode_bytes = 0;         ///< most bytes for the tiles that are being decoded
   std::uint64_t small_levels_bytes = 0;   ///< most bytes of small levels and masks, as tissue and stains need
-  std::uint64_t opening_bytes = 0;        ///< most bytes of levels that slides compare while they are opened
-  std::uint64_t tables_bytes = 0;         ///< most bytes of tables of tiles of slides that are open together
+  std::uint64_t opening_bytes = 0;        ///< most bytes of compared levels and ICC profiles while slides are opened
+  std::uint64_t tables_bytes = 0;         ///< most bytes of tables of slides that are open together
   int slots_used = 0;                     ///< slots that these slides can use
   std::uint64_t carry_touched_bytes = 0;  ///< part of `carry_bytes` that these slides touch
   int output_slots = 0;                   ///< slots for rows of images

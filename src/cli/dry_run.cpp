@@ -54,7 +54,7 @@ std::string host_line(const RunForecast& forecast) {
   if (forecast.decode_bytes > 0) text += ", " + memory_text(forecast.decode_bytes) + " for decoding";
   const std::uint64_t small_levels = forecast.small_levels_bytes + forecast.opening_bytes;
   if (small_levels > 0) text += ", " + memory_text(small_levels) + " for small levels";
-  if (forecast.tables_bytes > 0) text += ", " + memory_text(forecast.tables_bytes) + " for tables of tiles";
+  if (forecast.tables_bytes > 0) text += ", " + memory_text(forecast.tables_bytes) + " for tables of slides";
   if (forecast.maps_bytes > 0) text += ", " + memory_text(forecast.maps_bytes) + " for maps";
   return text;
 }

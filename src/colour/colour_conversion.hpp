@@ -36,6 +36,9 @@ class ColourConversion {
   /// Of each channel's samples, where there is a grid.
   const std::array<GridPlaces, 3>& places() const noexcept { return places_; }
 
+  /// Memory that it takes, in bytes.
+  std::uint64_t bytes() const noexcept { return sizeof(*this) + steps_.table_bytes(); }
+
   /// Whether both convert by the same steps.
   bool operator==(const ColourConversion& other) const { return steps_ == other.steps_; }
 

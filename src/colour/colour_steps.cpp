@@ -8,10 +8,11 @@
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <new>
 #include <slidestream/error.hpp>
 #include <string_view>
-#include <type_traits>
+
+#include "colour/profile_head.hpp"
+#include "colour/profile_memory.hpp"
 
 namespace slidestream {
 
@@ -24,20 +25,9 @@ struct CloseProfile {
 };
 using Profile = std::unique_ptr<void, CloseProfile>;
 
-struct DeleteContext {
-  void operator()(cmsContext context) const noexcept { cmsDeleteContext(context); }
-};
-using Context = std::unique_ptr<std::remove_pointer_t<cmsContext>, DeleteContext>;
-
-Context make_context() {
-  Context context(cmsCreateContext(nullptr, nullptr));
-  if (!context) throw std::bad_alloc();
-  return context;
-}
-
 /// Null where it can't be read.
-Profile open_profile(const Context& context, std::span<const std::byte> bytes) {
-  return Profile(cmsOpenProfileFromMemTHR(context.get(), bytes.data(), static_cast<cmsUInt32Number>(bytes.size())));
+Profile open_profile(const ProfileMemory& memory, std::span<const std::byte> bytes) {
+  return Profile(cmsOpenProfileFromMemTHR(memory.context(), bytes.data(), static_cast<cmsUInt32Number>(bytes.size())));
 }
 
 [[noreturn]] void refuse(const std::string& why) { throw Error("the ICC profile " + why); }
@@ -126,6 +116,7 @@ ColourCurves curves_of(const _cmsStageToneCurvesData& data) {
     std::vector<float>& values = out.channels[c].values;
     const cmsToneCurve* const curve = data.TheCurves[c];
     const int last = cmsGetToneCurveParametricType(curve) != 0 ? ColourCurve::intervals : ColourCurve::of_16_bits - 1;
+    values.reserve(static_cast<std::size_t>(last) + 1);
     for (int i = 0; i <= last; ++i) {
       values.push_back(cmsEvalToneCurveFloat(curve, static_cast<float>(i) / static_cast<float>(last)));
     }
@@ -226,16 +217,18 @@ void check_kind(cmsHPROFILE profile) {
 }  // namespace
 
 std::string profile_name(std::span<const std::byte> bytes) {
-  const Context context = make_context();
-  const Profile profile = open_profile(context, bytes);
+  // A description that fills the profile would take nine times as much as text.
+  constexpr std::uint64_t besides = std::uint64_t{1} << 20;
+  ProfileMemory memory(bytes.size() + besides);
+  const Profile profile = open_profile(memory, bytes);
   return profile ? text_of(profile.get()) : std::string();
 }
 
 ColourSteps read_colour_steps(std::span<const std::byte> bytes) {
   constexpr std::size_t most = std::size_t{16} << 20;
   if (bytes.empty() || bytes.size() > most) refuse("has " + std::to_string(bytes.size()) + " bytes");
-  const Context context = make_context();
-  const Profile profile = open_profile(context, bytes);
+  ProfileMemory memory(most_library_bytes(bytes));
+  const Profile profile = open_profile(memory, bytes);
   if (!profile) refuse("is damaged");
   check_kind(profile.get());
   ColourSteps steps;
@@ -250,6 +243,17 @@ ColourSteps read_colour_steps(std::span<const std::byte> bytes) {
   }
   for (const auto& table : steps.first) check_finite(table);
   return steps;
+}
+
+std::uint64_t ColourSteps::table_bytes() const noexcept {
+  std::uint64_t bytes = grid.values.capacity() * sizeof(grid.values.front());
+  for (const auto& step : then) {
+    bytes += sizeof(step);
+    const auto* curves = std::get_if<ColourCurves>(&step);
+    if (curves == nullptr) continue;
+    for (const ColourCurve& curve : curves->channels) bytes += curve.values.capacity() * sizeof(float);
+  }
+  return bytes;
 }
 
 const SrgbCodes& srgb_codes() {

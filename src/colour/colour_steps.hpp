@@ -55,14 +55,19 @@ struct ColourSteps {
   std::vector<std::variant<ColourCurves, ColourMatrix>> then;
   Connection connection = Connection::none;
   ColourMatrix to_srgb;  ///< XYZ (D50) to linear light, unless `connection` is none
+
+  /// Memory of its tables, in bytes, besides the object itself.
+  std::uint64_t table_bytes() const noexcept;
   bool operator==(const ColourSteps&) const = default;
 };
 
-/// What a profile calls itself: one line of printable ASCII, empty where it doesn't say or is damaged. Thread-safe.
+/// What a profile calls itself: one line of printable ASCII, empty where it doesn't say, is damaged, or has texts that
+/// take more than 1 MiB to read. Takes as many bytes as the profile, and up to 1 MiB. Thread-safe.
 std::string profile_name(std::span<const std::byte> bytes);
 
 /// Reads the steps of a profile: of its tag for relative colorimetric rendering where there is one (A2B1, else A2B0),
-/// else of its curves and matrix. Thread-safe.
+/// else of its curves and matrix. Takes up to `reading_bytes`, or a few MiB besides a copy of a profile without a
+/// table. Thread-safe.
 /// \throws Error in one line without a path: damaged; no scanner's, display's or colour space's; not of RGB to XYZ or
 /// Lab; or with steps that aren't known
 ColourSteps read_colour_steps(std::span<const std::byte> bytes);

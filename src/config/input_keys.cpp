@@ -57,7 +57,8 @@ std::vector<ConfigKey> input_keys() {
              "Colours of slides with an ICC profile. file: as coded. srgb: converted to sRGB before anything else "
              "(relative colorimetric); images get sRGB's profile. Grey slides and those without a usable profile stay "
              "unchanged, with a warning and 0 in the column srgb of slides.csv. auto: srgb in runs that only make Deep "
-             "Zoom images, for slides whose profile isn't sRGB's; else file. Default auto."),
+             "Zoom images, for slides whose profile isn't sRGB's; else file. Memory: the table of a profile, at most "
+             "64 MiB, for each open slide with another one. Default auto."),
       path("input", "openslide", &Config::input, &InputConfig::openslide,
            "OpenSlide's library (libopenslide.so.1), or a folder that holds it, for slides that have no reader here. "
            "auto: the environment's SLIDESTREAM_OPENSLIDE, else the system's library, else that of Python's package "

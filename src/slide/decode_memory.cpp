@@ -50,10 +50,14 @@ void DecodeMemory::give_back(std::uint64_t bytes) noexcept {
 std::uint64_t table_bytes(const Slide& slide) noexcept {
   std::uint64_t tiles = 0;
   for (const LevelCoding& coding : impl_of(slide).codings) tiles += coding.tiles.capacity();
-  return tiles * sizeof(TileRange) + impl_of(slide).container->kept_bytes();
+  const ColourConversion* const conversion = impl_of(slide).conversion.get();
+  return tiles * sizeof(TileRange) + impl_of(slide).container->kept_bytes() +
+         (conversion == nullptr ? 0 : conversion->bytes());
 }
 
 std::uint64_t opening_bytes(const Slide& slide) noexcept { return impl_of(slide).compared_bytes; }
+
+std::uint64_t profile_reading_bytes(const Slide& slide) noexcept { return impl_of(slide).profile_reading_bytes; }
 
 std::uint64_t decoding_bytes(const Level& coded, const LevelCoding& coding) noexcept {
   constexpr std::uint64_t state = std::uint64_t{1} << 20;  // of a codec, whatever the tile

@@ -62,10 +62,14 @@ class DecodeMemory {
 /// header.
 std::uint64_t decoding_bytes(const Level& coded, const LevelCoding& coding) noexcept;
 
-/// Memory of an open slide's tables of tiles, and of what its container keeps, in bytes.
+/// Memory of an open slide's tables of tiles, of what its container keeps, and of the tables of its conversion to sRGB,
+/// which other slides may share, in bytes.
 std::uint64_t table_bytes(const Slide& slide) noexcept;
 
-/// Most bytes of pictures that were held at a time while the slide was opened.
+/// Most bytes of pictures and of ICC profiles that were held at a time while the slide was opened.
 std::uint64_t opening_bytes(const Slide& slide) noexcept;
+
+/// Bytes of the memory for decoding that reading its ICC profile's table took while the slide was opened.
+std::uint64_t profile_reading_bytes(const Slide& slide) noexcept;
 
 }  // namespace slidestream

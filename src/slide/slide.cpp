@@ -200,6 +200,9 @@ void number_names(std::vector<std::string>& names) {
 /// Has tiles converted to sRGB where the slide has a profile to do it by.
 void convert_colours(const Slide& slide, Slide::Impl& impl, bool for_browsers) {
   SrgbConversion found = find_srgb_conversion(slide);
+  // The profile, and the copy of it from which Little CMS reads its name.
+  impl.compared_bytes = std::max(impl.compared_bytes, 2 * found.profile_bytes);
+  impl.profile_reading_bytes = found.reading_bytes;
   if (!found.fault.empty()) {
     if (!for_browsers) impl.info.warnings.push_back("its colours aren't converted to sRGB: " + found.fault);
     return;

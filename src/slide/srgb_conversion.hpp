@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <slidestream/slide.hpp>
 #include <string>
@@ -15,9 +16,13 @@ namespace slidestream {
 struct SrgbConversion {
   std::shared_ptr<const ColourConversion> conversion;  ///< null where there is a fault
   std::string fault;                                   ///< as a line goes on after a colon; empty: none
+  std::uint64_t profile_bytes = 0;                     ///< of the profile that was looked at
+  std::uint64_t reading_bytes = 0;                     ///< of the memory for decoding: what reading its table took
 };
 
-/// Looks at the ICC profile of level 0. Thread-safe. \throws StorageError where it can't be read
+/// Looks at the ICC profile of level 0. Reading a table takes its part of the slide's `OpenOptions::decode_memory`.
+/// Slides of equal steps share one conversion. Thread-safe. \throws StorageError where it can't be read, SlideError
+/// where the table takes more than all of that memory, StoppedError when `give_up` ends the wait for it
 SrgbConversion find_srgb_conversion(const Slide& slide);
 
 }  // namespace slidestream

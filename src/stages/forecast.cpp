@@ -97,6 +97,7 @@ class Planner {
         encoders_(needs_.size()),
         spectrum_(place_of_spectrum(operators_)),
         forecast_(forecast),
+        decode_memory_(std::make_shared<DecodeMemory>(decode_memory_bytes(config))),
         tissue_network_(tissue_network_of(config, all_operators)),
         networks_(config, operators_, machine.lanes, machine.gpu) {}
 
@@ -182,7 +183,8 @@ class Planner {
     try {
       const OpenOptions options = open_options(config_, config_.stain.reference);
       const auto reference = Slide::open(config_.stain.reference, options);
-      return sum + small_level_bytes(config_, all_operators_, reference->info(), tissue_network_.get());
+      return sum + small_level_bytes(config_, all_operators_, reference->info(), tissue_network_.get()) +
+             table_bytes(*reference) + opening_bytes(*reference);
     } catch (const Error&) {
       return sum;  // Each slide says it.
     }
@@ -263,6 +265,7 @@ class Planner {
   void plan(SlideForecast& slide, std::size_t index_in_run, std::size_t slides) {
     OpenOptions options = open_options(config_, slide.path);
     options.retries = 0;
+    options.decode_memory = decode_memory_;
     const auto opened = Slide::open(slide.path, options);
     const SlideInfo& info = opened->info();
     slide.file_bytes = info.file_size;
@@ -275,8 +278,9 @@ class Planner {
     slide.decoded_on_gpu = machine_.gpu && device_decodes(config_, machine_.work, *opened, index);
     add_small_level(info);
     opening_.push_back(opening_bytes(*opened));
-    if (needs_.empty()) return;
     slide.table_bytes = table_bytes(*opened);
+    slide.profile_bytes = profile_reading_bytes(*opened);
+    if (needs_.empty()) return;
     const TileRanges ranges{*opened, index};
     slide.levels_on_gpu = levels_on_device(level, needs_, machine_.limits);
     const auto planned = [&] {
@@ -314,6 +318,7 @@ class Planner {
   std::vector<Encoders> encoders_;  ///< by operator
   std::optional<std::size_t> spectrum_;
   RunForecast& forecast_;
+  std::shared_ptr<DecodeMemory> decode_memory_;  ///< as a run has it: what exceeds it fails
   std::shared_ptr<const Network> tissue_network_;
   NetworksForecast networks_;
   std::uint64_t carried_ = 0;
@@ -335,11 +340,16 @@ std::uint64_t RunForecast::host_bytes() const noexcept {
 std::uint64_t RunForecast::touched_bytes() const noexcept {
   if (slides.empty()) return host_bytes();
   std::uint64_t most_tile = 0;
-  for (const SlideForecast& slide : slides) most_tile = std::max(most_tile, slide.tile_bytes);
+  std::uint64_t most_profile = 0;
+  for (const SlideForecast& slide : slides) {
+    most_tile = std::max(most_tile, slide.tile_bytes);
+    most_profile = std::max(most_profile, slide.profile_bytes);
+  }
+  const std::uint64_t opening = static_cast<std::uint64_t>(std::max(gpus, 1)) + most_slow;
   return static_cast<std::uint64_t>(slots_used) * std::min(most_touched(*this), host_slot_bytes) + carry_touched_bytes +
          staging_bytes + results_bytes + maps_bytes + images_bytes() + networks_bytes + tissue_network_bytes +
          small_levels_bytes + opening_bytes + tables_bytes +
-         std::min(decode_bytes, most_tile * static_cast<std::uint64_t>(threads));
+         std::min(decode_bytes, most_tile * static_cast<std::uint64_t>(threads) + most_profile * opening);
 }
 
 RunForecast forecast_run(const Config& config, const std::vector<std::string>& slides, const ForecastOptions& options) {

@@ -1,8 +1,11 @@
 #include "colour/colour_conversion.hpp"
 
 #include <doctest/doctest.h>
+#include <lcms2_plugin.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstring>
 #include <random>
 #include <slidestream/error.hpp>
@@ -12,6 +15,8 @@
 
 #include "colour/colour_bound.hpp"
 #include "colour/made_profiles.hpp"
+#include "colour/profile_head.hpp"
+#include "colour/profile_memory.hpp"
 #include "support/vector_units.hpp"
 #include "support/wide.hpp"
 
@@ -149,4 +154,61 @@ TEST_CASE("damaged profiles are refused or give colours") {
 
 TEST_CASE("a profile's own name is one line") {
   CHECK(profile_name(saved(cmsCreate_sRGBProfile())) == "sRGB built-in");
+}
+
+TEST_CASE("the head of a profile says how much memory its table takes") {
+  for (const MadeProfile& profile : made_profiles()) {
+    CAPTURE(profile.name);
+    const ColourConversion conversion(profile.bytes);
+    const std::uint64_t numbers = conversion.steps().grid.values.size();
+    CHECK(table_numbers(profile.bytes) == numbers);
+    CHECK((reading_bytes(profile.bytes) > 0) == profile.has_table);
+    CHECK(conversion.bytes() >= sizeof conversion + 4 * numbers);
+    if (profile.has_table) CHECK(reading_bytes(profile.bytes) >= profile.bytes.size() + 6 * numbers);
+  }
+}
+
+TEST_CASE("a table that the profile is too short for is refused before there is memory for it") {
+  for (const double version : {2.1, 4.3}) {
+    std::vector<std::byte> profile = with_table(version, true, true, 9, cmsSigAToB0Tag);
+    CHECK(table_numbers(profile) == 3 * 9 * 9 * 9);
+    const char* const type = version < 4.0 ? "mft1" : "mAB ";
+    const auto* const text = reinterpret_cast<const std::byte*>(type);
+    // Behind the head: in the list of tags stand names of tags alone.
+    const auto at = std::search(profile.begin() + 132, profile.end(), text, text + 4);
+    REQUIRE(at != profile.end());
+    const auto sides = version < 4.0 ? at + 10 : at + std::to_integer<int>(at[27]) + 256 * std::to_integer<int>(at[26]);
+    std::fill_n(sides, version < 4.0 ? 1 : 3, std::byte{255});
+    CHECK(table_numbers(profile) == 0);
+    CHECK(most_library_bytes(profile) < std::size_t{9} << 20);
+    CHECK(refusal(profile) == "the ICC profile has a table that can't be read");
+    profile.resize(140);
+    CHECK(table_numbers(profile) == 0);
+  }
+}
+
+TEST_CASE("Little CMS gets no more memory than its bound, and gives all back") {
+  ProfileMemory memory(std::uint64_t{1} << 20);
+  void* const block = _cmsMalloc(memory.context(), 1U << 19);
+  REQUIRE(block != nullptr);
+  CHECK(_cmsMalloc(memory.context(), 1U << 19) == nullptr);
+  _cmsFree(memory.context(), block);
+  void* const other = _cmsMalloc(memory.context(), 1U << 19);
+  CHECK(other != nullptr);
+  void* const smaller = _cmsRealloc(memory.context(), other, 100);
+  REQUIRE(smaller != nullptr);
+  _cmsFree(memory.context(), smaller);
+}
+
+TEST_CASE("a profile whose description takes much memory has no name") {
+  const auto described = [](std::size_t letters) {
+    cmsHPROFILE profile = cmsCreate_sRGBProfile();
+    cmsMLU* const text = cmsMLUalloc(nullptr, 1);
+    cmsMLUsetASCII(text, "en", "US", std::string(letters, 'x').c_str());
+    cmsWriteTag(profile, cmsSigProfileDescriptionTag, text);
+    cmsMLUfree(text);
+    return saved(profile);
+  };
+  CHECK(profile_name(described(100)) == std::string(100, 'x'));
+  CHECK(profile_name(described(std::size_t{1} << 20)).empty());
 }

@@ -2,12 +2,18 @@
 
 #include <doctest/doctest.h>
 
+#include <memory>
+#include <slidestream/error.hpp>
+#include <slidestream/forecast.hpp>
 #include <slidestream/slide.hpp>
 #include <string>
 #include <vector>
 
 #include "colour/colour_conversion.hpp"
 #include "colour/made_profiles.hpp"
+#include "colour/profile_head.hpp"
+#include "slide/decode_memory.hpp"
+#include "slide/level_coding.hpp"
 #include "slide/luminance.hpp"
 #include "slide/test_images.hpp"
 
@@ -135,4 +141,58 @@ TEST_CASE("a slide that can't be converted stays as it is, and says so once") {
   std::vector<std::byte> printer = sound;
   for (std::size_t i = 0; i < 4; ++i) printer[12 + i] = static_cast<std::byte>("prtr"[i]);
   check_stays(colour, printer, 3, "the ICC profile is neither a scanner's, a display's nor a colour space's");
+}
+
+TEST_CASE("a profile's table takes memory for decoding while it is read, and slides share it") {
+  const TemporaryFolder folder, others;
+  const Kind kind = {"none", no_compression, rgb_tag};
+  const auto profile = with_table(4.3, true, false, 33, cmsSigAToB0Tag);
+  const auto path = write_slide(folder, kind, profile);
+  OpenOptions options;
+  options.to_srgb = true;
+  options.decode_memory = std::make_shared<DecodeMemory>(reading_bytes(profile));
+  const auto slide = Slide::open(path, options);
+  CHECK(slide->info().is_srgb);
+  CHECK(profile_reading_bytes(*slide) == reading_bytes(profile));
+  // Given back.
+  const auto second = Slide::open(write_slide(others, kind, profile), options);
+  CHECK(conversion_of(*second) == conversion_of(*slide));
+  CHECK(table_bytes(*slide) >= table_bytes(*Slide::open(path)) + 3 * 33 * 33 * 33 * 4);
+  CHECK(opening_bytes(*slide) >= 2 * profile.size());
+
+  options.decode_memory = std::make_shared<DecodeMemory>(reading_bytes(profile) - 1);
+  try {
+    Slide::open(path, options);
+    FAIL("was opened");
+  } catch (const SlideError& error) {
+    CHECK(std::string(error.what()) ==
+          path.string() +
+              ": the table of its ICC profile takes 2 MiB to read, and decoding may take 2 MiB; raise "
+              "pipeline.memory_mib, or set input.colour = \"file\"");
+  }
+  options.give_up = [] { return true; };
+  options.decode_memory = std::make_shared<DecodeMemory>(reading_bytes(profile));
+  const DecodeMemory::Lease all = options.decode_memory->take(reading_bytes(profile), {});
+  CHECK_THROWS_AS(Slide::open(path, options), StoppedError);
+}
+
+TEST_CASE("a forecast has the tables of profiles, and says which slide's doesn't fit") {
+  const TemporaryFolder folder;
+  const auto profile = with_table(2.1, false, false, 75, cmsSigAToB0Tag);
+  const std::string path = write_slide(folder, {"none", no_compression, rgb_tag}, profile).string();
+  Config config;
+  config.pipeline.backend = Backend::cpu;
+  config.pipeline.threads = 1;
+  config.analysis.window = 32;
+  config.analysis.stride = 16;
+  const RunForecast as_it_is = forecast_run(config, {path});
+  REQUIRE(as_it_is.slides.front().error.empty());
+  config.input.colour = InputColour::srgb;
+  const RunForecast forecast = forecast_run(config, {path});
+  REQUIRE(forecast.slides.front().error.empty());
+  CHECK(forecast.tables_bytes >= as_it_is.tables_bytes + 3 * 75 * 75 * 75 * 4);
+  CHECK(forecast.opening_bytes >= 2 * profile.size());
+  CHECK(forecast.touched_bytes() >= forecast.tables_bytes + reading_bytes(profile));
+  config.pipeline.memory_mib = 16;
+  CHECK(forecast_run(config, {path}).slides.front().error.starts_with("the table of its ICC profile takes 11 MiB"));
 }
