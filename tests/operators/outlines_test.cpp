@@ -230,15 +230,53 @@ TEST_CASE("Polygons and multipolygons are read wherever they may stand") {
   CHECK(drawn("[" + geometry + "]") == expected);
 }
 
-TEST_CASE("Rings of a polygon count even and odd, polygons add up") {
-  const std::string outer = "[[0,0],[6,0],[6,6],[0,6],[0,0]]";
-  const std::string inner = "[[2,2],[4,2],[4,4],[2,4],[2,2]]";
-  const std::vector<std::string> ring = drawn(R"({"type":"Polygon","coordinates":[)" + outer + "," + inner + "]}");
+TEST_CASE("A polygon is its first ring without its holes, polygons add up") {
+  const auto polygon = [](const std::string& rings) { return R"({"type":"Polygon","coordinates":[)" + rings + "]}"; };
+  const auto square = [](int left, int top, int right, int bottom) {
+    const auto at = [](int x, int y) { return "[" + std::to_string(x) + "," + std::to_string(y) + "]"; };
+    return "[" + at(left, top) + "," + at(right, top) + "," + at(right, bottom) + "," + at(left, bottom) + "," +
+           at(left, top) + "]";
+  };
+  const std::string outer = square(0, 0, 6, 6);
+  const std::string inner = square(2, 2, 4, 4);
+  const std::vector<std::string> ring = drawn(polygon(outer + "," + inner));
   CHECK(ring[1] == "######....");
   CHECK(ring[2] == "##..##....");
-  const std::vector<std::string> both =
-      drawn(R"({"type":"MultiPolygon","coordinates":[[)" + outer + "],[" + inner + "]]}");
-  CHECK(both[2] == "######....");
+  CHECK(drawn(R"({"type":"MultiPolygon","coordinates":[[)" + outer + "],[" + inner + "]]}")[2] == "######....");
+  // A wide mask has few crossings for its size, and a narrow one many.
+  for (const std::int64_t width : {10, 400}) {
+    CAPTURE(width);
+    const auto rows = [&](const std::string& text) {
+      std::vector<std::string> found = drawn(text, {width, 10});
+      for (std::string& row : found) row.resize(10);
+      return found;
+    };
+    // Holes that overlap, one twice, one in another, and one beyond the first ring.
+    const std::string all = square(0, 0, 8, 8);
+    std::vector<std::string> cut = rows(polygon(all + "," + square(1, 1, 4, 4) + "," + square(3, 2, 6, 6)));
+    CHECK(cut[0] == "########..");
+    CHECK(cut[1] == "#...####..");
+    CHECK(cut[2] == "#.....##..");
+    CHECK(cut[3] == "#.....##..");
+    CHECK(cut[4] == "###...##..");
+    CHECK(cut[6] == "########..");
+    const std::string hole = square(1, 1, 4, 4);
+    const std::vector<std::string> once = rows(polygon(all + "," + hole));
+    CHECK(rows(polygon(all + "," + hole + "," + hole)) == once);
+    CHECK(rows(polygon(all + "," + hole + "," + square(2, 2, 3, 3))) == once);
+    cut = rows(polygon(all + "," + square(6, 1, 10, 3)));
+    CHECK(cut[1] == "######....");
+    CHECK(cut[3] == "########..");
+    // A hole cuts nothing out of another polygon, before or behind it.
+    const std::string holed = polygon(all + "," + square(1, 1, 7, 7) + "," + square(2, 2, 7, 7));
+    const std::string island = polygon(inner);
+    const std::vector<std::string> both = rows("[" + holed + "," + island + "]");
+    CHECK(both == rows("[" + island + "," + holed + "]"));
+    CHECK(both[1] == "#......#..");
+    CHECK(both[2] == "#.##...#..");
+    // A ring that crosses itself: where it goes round twice is outside.
+    CHECK(rows(polygon("[[0,0],[6,0],[6,6],[2,6],[2,2],[8,2],[8,4],[0,4],[0,0]]"))[3] == "##....##..");
+  }
 }
 
 TEST_CASE("A pixel counts where its centre is inside") {

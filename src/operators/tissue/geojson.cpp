@@ -63,6 +63,14 @@ class Painter final : public GeometrySink {
     std::int32_t column = 0;
   };
 
+  /// The rows [top, bottom) that a ring crosses, and the first pixels behind its edges, from left to right.
+  struct Box {
+    std::int64_t left = 0;
+    std::int64_t right = 0;
+    std::int64_t top = 0;
+    std::int64_t bottom = 0;
+  };
+
   /// `depth` is that of positions.
   static void check(const GeoCoordinates& coordinates, int depth) {
     const int found = coordinates.depth;
@@ -91,31 +99,29 @@ class Painter final : public GeometrySink {
     return static_cast<std::int64_t>(std::clamp(std::ceil(edge - 0.5), 0.0, static_cast<double>(size)));
   }
 
-  /// Calls `see` with the ends of each edge of the rings [ring, end), the upper one first, and the rows whose centres
-  /// it crosses; one of its ends belongs to it.
+  /// Calls `see` with the ends of each edge of a ring, the upper one first, and the rows whose centres it crosses; one
+  /// of its ends belongs to it.
   template <class See>
-  void for_edges(const GeoCoordinates& coordinates, std::size_t ring, std::size_t end, const See& see) const {
-    for (; ring < end; ++ring) {
-      const auto at = [&](std::size_t i) { return coordinates.positions.begin() + static_cast<std::ptrdiff_t>(i); };
-      const auto first = at(ring == 0 ? 0 : coordinates.rings[ring - 1]);
-      const auto last = at(coordinates.rings[ring]);
-      Point before = point_of(*(last - 1));
-      for (auto position = first; position != last; ++position) {
-        const Point point = point_of(*position);
-        const bool down = before.y <= point.y;
-        const Point& from = down ? before : point;
-        const Point& to = down ? point : before;
-        const std::int64_t first_row = first_centre(from.y, mask_.size.height);
-        const std::int64_t end_row = first_centre(to.y, mask_.size.height);
-        if (first_row < end_row) see(from, to, first_row, end_row);
-        before = point;
-      }
+  void for_edges(const GeoCoordinates& coordinates, std::size_t ring, const See& see) const {
+    const auto at = [&](std::size_t i) { return coordinates.positions.begin() + static_cast<std::ptrdiff_t>(i); };
+    const auto first = at(ring == 0 ? 0 : coordinates.rings[ring - 1]);
+    const auto last = at(coordinates.rings[ring]);
+    Point before = point_of(*(last - 1));
+    for (auto position = first; position != last; ++position) {
+      const Point point = point_of(*position);
+      const bool down = before.y <= point.y;
+      const Point& from = down ? before : point;
+      const Point& to = down ? point : before;
+      const std::int64_t first_row = first_centre(from.y, mask_.size.height);
+      const std::int64_t end_row = first_centre(to.y, mask_.size.height);
+      if (first_row < end_row) see(from, to, first_row, end_row);
+      before = point;
     }
   }
 
   template <class See>
-  void for_crossings(const GeoCoordinates& coordinates, std::size_t ring, std::size_t end, const See& see) const {
-    for_edges(coordinates, ring, end, [&](const Point& from, const Point& to, std::int64_t first, std::int64_t last) {
+  void for_crossings(const GeoCoordinates& coordinates, std::size_t ring, const See& see) const {
+    for_edges(coordinates, ring, [&](const Point& from, const Point& to, std::int64_t first, std::int64_t last) {
       const double slope = (to.x - from.x) / (to.y - from.y);
       for (std::int64_t y = first; y < last; ++y) {
         see(y, first_centre(from.x + (static_cast<double>(y) + 0.5 - from.y) * slope, mask_.size.width));
@@ -123,30 +129,73 @@ class Painter final : public GeometrySink {
     });
   }
 
-  /// Its crossings are sorted where they are few, and else counted, even or odd, in an image of the mask's size.
+  /// The first ring without all others, which are holes. Holes may overlap.
   void paint(const GeoCoordinates& coordinates, std::size_t ring, std::size_t end) {
-    std::uint64_t crossings = 0;
-    std::int64_t first_row = mask_.size.height;
-    std::int64_t end_row = 0;
-    for_edges(coordinates, ring, end, [&](const Point&, const Point&, std::int64_t first, std::int64_t last) {
-      crossings += static_cast<std::uint64_t>(last - first);
-      first_row = std::min(first_row, first);
-      end_row = std::max(end_row, last);
+    if (end - ring == 1) {
+      for_spans(coordinates, ring, [this](std::int64_t y, std::int64_t first, std::int64_t last) {
+        const auto row = mask_.row(y);
+        std::fill(row.begin() + first, row.begin() + last, std::uint8_t{1});
+      });
+      return;
+    }
+    cut_.resize(mask_.pixels.size());
+    fill_holes(coordinates, ring + 1, end, 1);
+    for_spans(coordinates, ring, [this](std::int64_t y, std::int64_t first, std::int64_t last) {
+      const std::uint8_t* const cut = cut_.data() + y * mask_.size.width;
+      std::uint8_t* const pixels = mask_.row(y).data();
+      for (std::int64_t x = first; x < last; ++x) pixels[x] |= static_cast<std::uint8_t>(cut[x] ^ 1);
     });
-    crossings_ += crossings;
-    if (crossings_ > most_crossings) fail("its edges cross more rows of pixels than can be drawn");
-    const std::int64_t area = std::max<std::int64_t>(0, end_row - first_row) * mask_.size.width;
-    if (crossings <= static_cast<std::uint64_t>(area) / 8) {
-      paint_sorted(coordinates, ring, end, crossings);
-    } else {
-      paint_counted(coordinates, ring, end, first_row, end_row);
+    fill_holes(coordinates, ring + 1, end, 0);
+  }
+
+  void fill_holes(const GeoCoordinates& coordinates, std::size_t ring, std::size_t end, std::uint8_t value) {
+    for (; ring < end; ++ring) {
+      const auto fill = [this, value](std::int64_t y, std::int64_t first, std::int64_t last) {
+        // Holes that overlap may fill the mask any number of times.
+        constexpr std::int64_t pixels_like_a_crossing = 64;
+        if (value != 0) take_work(static_cast<std::uint64_t>((last - first) / pixels_like_a_crossing));
+        const auto row = cut_.begin() + y * mask_.size.width;
+        std::fill(row + first, row + last, value);
+      };
+      for_spans(coordinates, ring, fill, value == 0);
     }
   }
 
-  void paint_sorted(const GeoCoordinates& coordinates, std::size_t ring, std::size_t end, std::size_t count) {
+  /// Calls `see` with a row and the pixels [first, last) of it that lie in a ring, by the even-odd rule. Crossings are
+  /// sorted where they are few, and else counted, even or odd, in an image of the ring's size.
+  /// \param is_again  the ring's work was counted
+  template <class See>
+  void for_spans(const GeoCoordinates& coordinates, std::size_t ring, const See& see, bool is_again = false) {
+    std::uint64_t crossings = 0;
+    Box box{mask_.size.width, 0, mask_.size.height, 0};
+    for_edges(coordinates, ring, [&](const Point& from, const Point& to, std::int64_t first, std::int64_t last) {
+      crossings += static_cast<std::uint64_t>(last - first);
+      // A crossing may lie beyond both ends by what is rounded.
+      const std::int64_t left = first_centre(std::min(from.x, to.x) - 1.0, mask_.size.width);
+      const std::int64_t right = first_centre(std::max(from.x, to.x) + 1.0, mask_.size.width);
+      box = {std::min(box.left, left), std::max(box.right, right), std::min(box.top, first),
+             std::max(box.bottom, last)};
+    });
+    if (crossings == 0) return;
+    if (!is_again) take_work(crossings);
+    const std::int64_t area = (box.bottom - box.top) * (box.right - box.left + 1);
+    if (crossings <= static_cast<std::uint64_t>(area) / 8) {
+      for_sorted_spans(coordinates, ring, crossings, see);
+    } else {
+      for_counted_spans(coordinates, ring, box, see);
+    }
+  }
+
+  void take_work(std::uint64_t crossings) {
+    work_ += crossings;
+    if (work_ > most_crossings) fail("its edges cross more rows of pixels than can be drawn");
+  }
+
+  template <class See>
+  void for_sorted_spans(const GeoCoordinates& coordinates, std::size_t ring, std::size_t count, const See& see) {
     sorted_.clear();
     sorted_.reserve(count);
-    for_crossings(coordinates, ring, end, [this](std::int64_t y, std::int64_t x) {
+    for_crossings(coordinates, ring, [this](std::int64_t y, std::int64_t x) {
       sorted_.push_back({static_cast<std::int32_t>(y), static_cast<std::int32_t>(x)});
     });
     std::sort(sorted_.begin(), sorted_.end(), [](const Crossing& a, const Crossing& b) {
@@ -154,24 +203,27 @@ class Painter final : public GeometrySink {
     });
     // Rings are closed: every row is crossed an even number of times.
     for (std::size_t i = 0; i + 1 < sorted_.size(); i += 2) {
-      const auto row = mask_.row(sorted_[i].row);
-      std::fill(row.begin() + sorted_[i].column, row.begin() + sorted_[i + 1].column, std::uint8_t{1});
+      see(sorted_[i].row, sorted_[i].column, sorted_[i + 1].column);
     }
   }
 
-  void paint_counted(const GeoCoordinates& coordinates, std::size_t ring, std::size_t end, std::int64_t first_row,
-                     std::int64_t end_row) {
-    const std::int64_t pitch = mask_.size.width + 1;
-    odd_.resize(static_cast<std::size_t>(pitch * mask_.size.height));
-    for_crossings(coordinates, ring, end,
-                  [&](std::int64_t y, std::int64_t x) { odd_[static_cast<std::size_t>(y * pitch + x)] ^= 1; });
-    for (std::int64_t y = first_row; y < end_row; ++y) {
-      const auto odd = odd_.begin() + y * pitch;
-      std::uint8_t inside = 0;
-      std::uint8_t* pixel = mask_.row(y).data();
-      for (std::int64_t x = 0; x < mask_.size.width; ++x, ++pixel) {
-        inside ^= odd[x];
-        *pixel |= inside;
+  template <class See>
+  void for_counted_spans(const GeoCoordinates& coordinates, std::size_t ring, const Box& box, const See& see) {
+    const std::int64_t pitch = box.right - box.left + 1;
+    const auto bytes = static_cast<std::size_t>(pitch * (box.bottom - box.top));
+    if (odd_.size() < bytes) odd_.resize(bytes);
+    for_crossings(coordinates, ring, [&](std::int64_t y, std::int64_t x) {
+      odd_[static_cast<std::size_t>((y - box.top) * pitch + x - box.left)] ^= 1;
+    });
+    for (std::int64_t y = box.top; y < box.bottom; ++y) {
+      const auto odd = odd_.begin() + (y - box.top) * pitch;
+      bool inside = false;
+      std::int64_t begin = 0;
+      for (std::int64_t x = 0; x < pitch; ++x) {
+        if (odd[x] == 0) continue;
+        if (inside) see(y, begin, box.left + x);
+        inside = !inside;
+        begin = box.left + x;
       }
       std::fill(odd, odd + pitch, std::uint8_t{0});
     }
@@ -180,9 +232,10 @@ class Painter final : public GeometrySink {
   Mask& mask_;
   std::size_t areas_ = 0;
   PassedOver passed_over_;
-  std::uint64_t crossings_ = 0;    ///< of all polygons
-  std::vector<Crossing> sorted_;   ///< of the polygon being drawn
-  std::vector<std::uint8_t> odd_;  ///< whether an odd number of its crossings is there; all 0 between polygons
+  std::uint64_t work_ = 0;         ///< crossings of all rings, and pixels of holes
+  std::vector<Crossing> sorted_;   ///< of the ring being drawn
+  std::vector<std::uint8_t> odd_;  ///< whether an odd number of its crossings is there; all 0 between rings
+  std::vector<std::uint8_t> cut_;  ///< 1 where a hole of the polygon being drawn is; all 0 between polygons
 };
 
 Mask read_mask(BoundedJson& source, std::string_view name, Size size, GridScale scale, Size level0,

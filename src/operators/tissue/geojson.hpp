@@ -24,12 +24,12 @@ struct PassedOver {
 std::string text_of_passed_over(const PassedOver& passed_over);
 
 /// A mask of this size from GeoJSON (RFC 7946) in pixels of level 0: Polygon and MultiPolygon, alone, as Feature, or in
-/// a FeatureCollection, GeometryCollection or bare list. A mask pixel is tissue where its centre lies in a polygon, by
-/// the even-odd rule over that polygon's rings (on a left or upper edge: inside); polygons add up. Features without a
-/// geometry are passed over, and points, lines and features of QuPath's class "Ignore*" are ignored; what reaches
-/// beyond the slide is cut off. \param text  the JSON \param name  stands before the cause in errors: the file's path
-/// \param passed_over  gets what was ignored \throws SlideError "NAME: cause" when it isn't that, has other geometries,
-/// or nothing that counts
+/// a FeatureCollection, GeometryCollection or bare list. A mask pixel is tissue where its centre lies in a polygon: in
+/// its first ring and in none of the others (on a left or upper edge: inside). A ring that crosses itself goes by the
+/// even-odd rule. Polygons add up. Features without a geometry are passed over, and points, lines and features of
+/// QuPath's class "Ignore*" are ignored; what reaches beyond the slide is cut off. \param text  the JSON \param name
+/// stands before the cause in errors: the file's path \param passed_over  gets what was ignored \throws SlideError
+/// "NAME: cause" when it isn't that, has other geometries, or nothing that counts
 Mask mask_from_geojson(std::string_view text, std::string_view name, Size size, GridScale scale, Size level0,
                        PassedOver* passed_over = nullptr);
 
