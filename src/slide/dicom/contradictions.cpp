@@ -73,6 +73,22 @@ std::string compare_orientation(const Instance& instance) {
          (normal > 0.0 ? "mirrored" : "turned") + ": they are read as they are stored";
 }
 
+std::string compare_frame_type(const Instance& instance) {
+  if (instance.frame_flavour.empty() || instance.frame_flavour == instance.flavour()) return {};
+  const std::string flavour = instance.flavour();
+  return "an image's ImageType (0008,0008) says " + (flavour.empty() ? "no flavour" : shown_code(flavour)) +
+         ", and FrameType (0008,9007) of its frames " + shown_code(instance.frame_flavour) + ": ImageType counts";
+}
+
+std::string compare_doubles(std::int64_t doubles, std::int64_t first_tile, const Level& level) {
+  if (doubles == 0) return {};
+  const Place place{0, first_tile % level.columns * level.tile_width + 1,
+                    first_tile / level.columns * level.tile_height + 1};
+  return "frames of its image of " + std::to_string(level.width) + " x " + std::to_string(level.height) +
+         " pixels lie where others do: " + std::to_string(doubles) + ", the first at " + place_text(place) +
+         ": the last one at a place is shown";
+}
+
 std::string compare_flavours(const Instance& other, const Instance& largest_level) {
   constexpr double most_difference = 0.02;
   const double across = static_cast<double>(other.width) / static_cast<double>(largest_level.width);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <slidestream/slide.hpp>
 #include <string>
 
@@ -29,6 +30,13 @@ std::string compare_orientation(const Instance& instance);
 /// Places that frames of TILED_FULL say against their order, which counts (PS3.3, C.7.6.17.3).
 /// \throws SlideError where places that are all different follow each other in another order
 std::string compare_places(const OpenFile& file, const Level& level);
+
+/// FrameType of an image's frames against its ImageType, which counts.
+std::string compare_frame_type(const Instance& instance);
+
+/// Frames at one place: the last one is shown.
+/// \param first_tile  where the first such frame is
+std::string compare_doubles(std::int64_t doubles, std::int64_t first_tile, const Level& level);
 
 /// The flavour of an image against its size: one that is larger than the largest level, of its shape, may be the slide.
 /// Macro images of small regions are larger, too, and have another shape.

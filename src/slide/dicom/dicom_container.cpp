@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "slide/channels.hpp"
+#include "slide/dicom/concatenation.hpp"
 #include "slide/dicom/contradictions.hpp"
 #include "slide/dicom/frame_colours.hpp"
 #include "slide/dicom/frames.hpp"
@@ -107,10 +108,17 @@ class ImageReader {
                               std::to_string(level_.columns) + " x " + std::to_string(level_.rows) +
                               " tiles are TILED_FULL");
     }
-    add_line(dicom::compare_lut_shape(first));
-    add_line(dicom::compare_rescale(first));
+    add_line(dicom::compare_count(files, level_, coding_));
+    for (const OpenFile* file : files) {
+      add_line(dicom::compare_lut_shape(file->instance));
+      add_line(dicom::compare_rescale(file->instance));
+    }
+    add_line(dicom::compare_doubles(doubles_, first_double_, level_));
     // Labels and the like may lie in any way.
-    if (first.flavour() == "VOLUME") add_line(dicom::compare_orientation(first));
+    if (first.flavour() == "VOLUME") {
+      for (const OpenFile* file : files) add_line(dicom::compare_orientation(file->instance));
+      add_line(dicom::compare_orientations(files));
+    }
     add_line(dicom::compare_colour(level_, first.photometric, coding_, slide_.files, budget_));
     if (!slide_.info.levels.empty()) {
       level_.downsample = level_factor(slide_.info.levels.front().width, level_.width);
@@ -133,6 +141,7 @@ class ImageReader {
         own.tile_height != level_.tile_height || own.codec != level_.codec || own.colour != level_.colour) {
       refuse("isn't coded like the part of its image before it");
     }
+    dicom::check_organisation(file, first);
     if (dicom::have_different_paths(first, file.instance)) refuse.require(2, 1, "the number of optical paths");
     if (file.instance.frames_before != before) {
       refuse("ConcatenationFrameOffsetNumber (0020,9228) is " + std::to_string(file.instance.frames_before) +
@@ -198,6 +207,7 @@ class ImageReader {
       range.offset = is_inside ? begin + range.offset : nowhere;
       const auto tile = static_cast<std::size_t>(tile_of(file, static_cast<std::int64_t>(i)));
       note_depth(file, i, tile);
+      if (coding_.tiles[tile].offset != 0 && doubles_++ == 0) first_double_ = static_cast<std::int64_t>(tile);
       coding_.tiles[tile] = range;
     }
   }
@@ -210,7 +220,9 @@ class ImageReader {
   OpenBudget& budget_;
   Level level_;
   LevelCoding coding_;
-  std::vector<double> depths_;  ///< of the frame at each place; empty unless frames say where they are
+  std::vector<double> depths_;     ///< of the frame at each place; empty unless frames say where they are
+  std::int64_t doubles_ = 0;       ///< frames at places that an earlier frame has
+  std::int64_t first_double_ = 0;  ///< the tile of the first of them
 };
 
 class SeriesOpener {
@@ -271,6 +283,11 @@ class SeriesOpener {
         reader.refuse("another file of its folder has its SOPInstanceUID (0008,0018), and isn't a copy of it");
       }
       if (!is_new) continue;
+      const std::string contradiction = dicom::compare_frame_type(instance);
+      std::vector<std::string>& lines = slide_.info.warnings;
+      if (!contradiction.empty() && std::ranges::find(lines, contradiction) == lines.end()) {
+        lines.push_back(contradiction);
+      }
       if (instance.flavour() == "VOLUME") {
         levels_.push_back(&file);
         continue;
@@ -423,7 +440,7 @@ class SeriesOpener {
     std::vector<std::vector<OpenFile*>> images;
     for (auto& [uid, files] : by_image) {
       std::ranges::sort(files, {}, [](const OpenFile* file) { return file->instance.part; });
-      check_parts(files);
+      dicom::check_parts(files);
       images.push_back(std::move(files));
     }
     const auto size_of = [](const std::vector<OpenFile*>& image) {
@@ -437,21 +454,6 @@ class SeriesOpener {
                                    std::to_string(instance.height) + " pixels");
     }
     return images;
-  }
-
-  static void check_parts(const std::vector<OpenFile*>& files) {
-    const Instance& first = files.front()->instance;
-    if (first.concatenation.empty()) return;
-    std::int64_t expected = 1;
-    for (const OpenFile* file : files) {
-      if (file->instance.part != expected++) {
-        Refusal{*file}("part " + std::to_string(expected - 1) + " of its concatenation is missing");
-      }
-    }
-    if (first.parts != 0 && first.parts != static_cast<std::int64_t>(files.size())) {
-      Refusal{*files.back()}("its concatenation has " + std::to_string(first.parts) + " parts, and " +
-                             std::to_string(files.size()) + " are there");
-    }
   }
 
   /// One that is damaged is no reason to refuse the slide.

@@ -23,6 +23,7 @@ constexpr const char* big_endian_syntax = "1.2.840.10008.1.2.2";
 constexpr Tag per_frame_groups = 0x52009230;
 constexpr Tag pixel_measures = 0x00289110;
 constexpr Tag path_identification = 0x00480207;
+constexpr Tag frame_types = 0x00400710;
 
 /// PixelSpacing, millimetres: between rows, then between columns (PS3.3, 10.7.1.3).
 struct Spacing {
@@ -249,11 +250,27 @@ class InstanceReader {
   /// The functional groups that all frames share.
   std::uint64_t take_shared(const Element& element) {
     if (element.tag == path_identification) return read_path(element);
+    if (element.tag == frame_types) return read_frame_type(element);
     if (element.tag != pixel_measures) return 0;
     std::optional<Spacing> spacing;
     const std::uint64_t end = read_measures(element, spacing);
     set_spacing(spacing);
     return end;
+  }
+
+  /// WholeSlideMicroscopyImageFrameTypeSequence. Pixels are read whatever it says: one that can't be read is none.
+  std::uint64_t read_frame_type(const Element& sequence) {
+    constexpr std::uint64_t most_bytes = 256;
+    return reader_.read_items(sequence, [this](const Extent& item) {
+      return reader_.read_data_set(item, [this](const Element& inside) -> std::uint64_t {
+        if (inside.tag != 0x00089007 || inside.length > most_bytes) return 0;
+        const std::vector<std::string> values = reader_.texts(inside, "FrameType");
+        std::string& flavour = instance_.frame_flavour;
+        const bool agrees = flavour.empty() || flavour == instance_.flavour();
+        if (values.size() > 2 && agrees) flavour = values[2];
+        return 0;
+      });
+    });
   }
 
   /// Frames of several optical paths are several images, whatever the rest says.
@@ -353,6 +370,7 @@ class InstanceReader {
   std::uint64_t take_of_frame(const Element& element) {
     if (element.tag == pixel_measures) return read_measures(element, spacing_);
     if (element.tag == path_identification) return read_path(element);
+    if (element.tag == frame_types) return read_frame_type(element);
     if (element.tag != 0x0048021A || !wants_place_) return 0;
     return reader_.read_items(element, [this](const Extent& item) {
       return reader_.read_data_set(item, [this](const Element& inside) -> std::uint64_t {

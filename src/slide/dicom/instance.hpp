@@ -31,7 +31,8 @@ struct Instance {
   std::string sop_instance;
   std::string series;
   std::vector<std::string> image_type;
-  std::string organisation;  ///< "TILED_FULL", "TILED_SPARSE", or empty
+  std::string frame_flavour;  ///< by the first FrameType that isn't ImageType's, else by any; empty: none says it
+  std::string organisation;   ///< "TILED_FULL", "TILED_SPARSE", or empty
 
   // Parts of an image that several files hold.
   std::string concatenation;       ///< UID; empty: the file is the whole image
