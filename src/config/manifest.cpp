@@ -150,12 +150,51 @@ char header_separator(std::string_view text) {
   return ',';
 }
 
-/// Refuses a list at its first NUL byte.
+std::size_t end_of_line(std::string_view text, std::size_t at) {
+  return std::min(text.find_first_of("\r\n", at), text.size());
+}
+
+std::size_t behind_line_ends(std::string_view text, std::size_t at) {
+  return std::min(text.find_first_not_of("\r\n", at), text.size());
+}
+
+bool has_known_column(std::string_view text) {
+  try {
+    const std::string_view first = text.substr(0, end_of_line(text, 0));
+    const std::vector<CsvRecord> records = parse_csv(first, "", header_separator(text));
+    return !records.empty() &&
+           (slide_column(records.front().fields) || std::ranges::any_of(records.front().fields, is_mpp));
+  } catch (const ConfigError&) {
+    return false;
+  }
+}
+
+/// The text with empty lines in place of the comments (`#`) before a header that is known, so that lines keep their
+/// numbers. Nothing where there are none.
+std::optional<std::string> without_comments(std::string_view text) {
+  std::string rest;
+  std::size_t at = behind_line_ends(text, 0);
+  rest += text.substr(0, at);
+  if (at == text.size() || text[at] != '#') return std::nullopt;
+  while (at < text.size() && text[at] == '#') {
+    const std::size_t end = end_of_line(text, at);
+    at = behind_line_ends(text, end);
+    rest += text.substr(end, at - end);
+  }
+  // Another first line with # may be a header, or a slide.
+  if (!has_known_column(text.substr(at))) return std::nullopt;
+  return rest += text.substr(at);
+}
+
+/// Refuses a list in UTF-16, as spreadsheets save "Unicode text", and others at their first NUL byte.
 class TextCheck {
  public:
   explicit TextCheck(const std::string& origin) : origin_(origin) {}
 
   void operator()(std::string_view piece) {
+    const bool is_utf16 = piece.starts_with("\xff\xfe") || piece.starts_with("\xfe\xff");
+    if (is_first_ && is_utf16) throw ConfigError(origin_ + ": is text in UTF-16; save it as UTF-8");
+    is_first_ = is_first_ && piece.empty();
     const std::string_view before = piece.substr(0, piece.find('\0'));
     line_ += static_cast<std::size_t>(std::ranges::count(before, '\n'));
     if (before.size() == piece.size()) return;
@@ -165,6 +204,7 @@ class TextCheck {
  private:
   std::string origin_;
   std::size_t line_ = 1;
+  bool is_first_ = true;
 };
 
 std::string read_standard_input() {
@@ -208,6 +248,8 @@ std::vector<ManifestLine> list_entries(std::string_view text) {
 std::vector<CsvRecord> list_records(std::string_view text, const std::string& origin) {
   constexpr std::string_view key = "sep=";
   text = without_bom(text);
+  const std::optional<std::string> rest = without_comments(text);
+  if (rest) text = *rest;
   const std::string_view first = text.substr(0, text.find_first_of("\r\n"));
   if (first.size() != key.size() + 1 || column_name(first.substr(0, key.size())) != key) {
     return parse_csv(text, origin, header_separator(text));

@@ -176,12 +176,16 @@ class Colours(Case):
         return write(self.folder / "planes.ome.tif", *pages)
 
     def test_colours_as_grey_planes(self):
-        for names in ["DAPI", "FITC", "Cy3"], ["Green", "Red", "Blue"]:
+        for names in ["DAPI", "FITC", "Cy3"], ["Red", "Green", "Green"]:
             text = f"has 3 channels ({', '.join(names)}); set input.channel to choose one, 0 to 2"
             self.pixels(self.planes(self.image, names), fails=text)
         for names in ["R", "G", "B"], ["Red", "Green", "Blue"]:
             slide = self.planes(self.image, names)
             self.assertTrue((self.pixels(slide) == self.image).all())
+        for names, order in (["Blue", "Green", "Red"], [2, 1, 0]), (["g", "b", "r"], [1, 2, 0]):
+            other = self.planes(self.image[..., order], names)
+            self.assertTrue((self.pixels(other) == self.image).all())
+        slide = self.planes(self.image, ["Red", "Green", "Blue"])
         found = self.pixels(slide, "-s", "identity.colour=luminance")
         plain = write(self.folder / "plain.tif", Directory(700, 600, map(numpy.ndarray.tobytes, tiles(self.image))))
         self.assertTrue((found == self.pixels(plain, "-s", "identity.colour=luminance")).all())

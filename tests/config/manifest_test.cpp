@@ -108,4 +108,28 @@ TEST_CASE("a long cell of signs for micro is no unit") {
   CHECK(warnings.empty());
 }
 
+TEST_CASE("lines with # before a CSV's known header are comments") {
+  for (const char* comments : {"# slides\n", "#a,b;c\n#\n\n# \"d\n", "\xef\xbb\xbf# slides\r\n\r\n"}) {
+    for (const char* separator : {",", ";"}) {
+      CAPTURE(comments);
+      Lines warnings;
+      const auto entries =
+          entries_of(std::string(comments) + "path" + separator + "mpp\na.svs" + separator + "0.5\n", warnings);
+      REQUIRE(entries.size() == 1);
+      CHECK(entries[0].path == "a.svs");
+      CHECK(entries[0].mpp == 0.5);
+      CHECK(warnings == Lines{});
+    }
+  }
+  // Lines keep their numbers.
+  Lines warnings;
+  CHECK(entries_of("# a\n# b\npath,mpp\na.svs,0.5\n", warnings)[0].line == 4);
+  // A header may begin with #, and so may a slide.
+  CHECK(entries_of("#id,mpp\na.svs,0.5\n", warnings)[0].mpp == 0.5);
+  const auto slides = entries_of("#1.svs\n#2.svs\n", warnings);
+  REQUIRE(slides.size() == 2);
+  CHECK(slides[0].path == "#1.svs");
+  CHECK(slides[1].path == "#2.svs");
+}
+
 }  // namespace slidestream::test

@@ -50,3 +50,17 @@ TEST_CASE("a list is read no further than its first NUL byte") {
   CHECK_THROWS_WITH_AS(read_list(file), (file + ":2: a NUL byte; expected a text file").c_str(), ConfigError);
   CHECK(most_memory() - before < (256 << 10));
 }
+
+TEST_CASE("a list in UTF-16 is refused by that name") {
+  const test::TemporaryFolder folder;
+  for (const char* name : {"a.list", "a.csv"}) {
+    const std::string file = folder / name;
+    for (const std::string mark : {"\xff\xfe", "\xfe\xff"}) {
+      std::ofstream(file) << mark << std::string("a\0\n\0", 4);
+      CHECK_THROWS_WITH_AS(read_list(file), (file + ": is text in UTF-16; save it as UTF-8").c_str(), ConfigError);
+    }
+    // Not at the beginning these bytes are a name's.
+    std::ofstream(file) << "a\xff\xfe.svs\n";
+    CHECK(read_list(file) == "a\xff\xfe.svs\n");
+  }
+}

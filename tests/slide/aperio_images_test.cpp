@@ -293,6 +293,45 @@ TEST_CASE_FIXTURE(Fixture, "a description of an image of another size gets a lin
   CHECK(warnings_of(strips(200, 120, 0), "100x60 [0,0 100x60]") == line("100 x 60"));
 }
 
+TEST_CASE_FIXTURE(Fixture, "names and types of Aperio's images that contradict each other get a line") {
+  CHECK(found({slide, smaller, strips(60, 70, 9, scanner + "label 60x70")}) == "1600x960 400x240 | label");
+  CHECK(warnings() ==
+        Lines{"image 2 is called label by its description, and macro by NewSubfileType 9: the description counts"});
+  CHECK(found({slide, smaller, strips(60, 70, 1, scanner + "label 60x70"),
+               strips(128, 50, 9, scanner + "macro 128x50")}) == "1600x960 400x240 | label macro");
+  CHECK(warnings() == Lines{});
+  TestDirectory other = smaller;
+  other.set(254, long_, {9});
+  CHECK(found({slide, other}) == "1600x960 | macro");
+  CHECK(warnings() ==
+        Lines{"image 1 has tiles and the size of a level, and NewSubfileType 9 calls it macro: it is no level"});
+  CHECK(found({slide, level(400, 240, scanner + "label 400x240")}) == "1600x960 | label");
+  CHECK(warnings() ==
+        Lines{"image 1 has tiles and the size of a level, and its description calls it label: it is no level"});
+}
+
+TEST_CASE_FIXTURE(Fixture, "MPP and AppMag of a smaller level that contradict the largest image's get a line") {
+  const auto lines = [this](const std::string& pairs) {
+    const std::string text = scanner + "1600x960 [0,0,1600x960] (64x64) -> 400x240 JPEG/YCC Q=91" + pairs;
+    CHECK(found({slide, level(400, 240, text)}) == "1600x960 400x240 |");
+    CHECK(opened->info().mpp.value_or(0) == doctest::Approx(0.25));
+    CHECK(opened->info().magnification.value_or(0) == doctest::Approx(40.0));
+    return warnings();
+  };
+  const auto line = [](const std::string& key, const std::string& said, const std::string& own) {
+    return key + " of the description is " + said + ", and that of the image of 400 x 240 pixels is " + own +
+           ", which isn't that by its size: the largest image's counts";
+  };
+  // None, the largest image's once more, and its own.
+  for (const char* sound : {"", "|AppMag = 40|MPP = 0.25", "|AppMag = 10|MPP = 1.0", "|MPP = x"}) {
+    CAPTURE(sound);
+    CHECK(lines(sound) == Lines{});
+  }
+  CHECK(lines("|AppMag = 10|MPP = 0.5") == Lines{line("MPP", "0.25", "0.5")});
+  CHECK(lines("|AppMag = 20|MPP = 0.25") == Lines{line("AppMag", "40", "20")});
+  CHECK(lines("|AppMag = 80|MPP = 2") == Lines{line("MPP", "0.25", "2"), line("AppMag", "40", "80")});
+}
+
 TEST_CASE("a thumbnail's description has the slide's size and its own") {
   CHECK(
       size_of_thumbnail("Aperio Image Library v11.2.1 \r\n46000x32914 -> 1024x732 - ;Aperio Image Library v10.0.51\r\n"

@@ -448,6 +448,44 @@ TEST_CASE_FIXTURE(Fixture, "planes come in the order that OME-XML gives them, an
                         "to choose one, 0"));
 }
 
+TEST_CASE_FIXTURE(Fixture, "of two directories that OME-XML gives to one plane the last counts, with a line") {
+  tiff.directories = {view(400, 240), view(400, 240), view(400, 240)};
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (Bytes& tile : tiff.directories[i].tiles) std::ranges::fill(tile, static_cast<std::byte>(10 * (i + 1)));
+  }
+  const auto declare = [&](const std::string& last) {
+    describe(
+        "<Image><Pixels SizeX=\"400\" SizeY=\"240\" SizeC=\"2\" DimensionOrder=\"XYCZT\"><Channel Name=\"a\"/>"
+        "<Channel Name=\"b\"/><TiffData FirstC=\"0\" IFD=\"0\"/><TiffData FirstC=\"1\" IFD=\"1\"/>" +
+        last + "</Pixels></Image>");
+    return Slide::open(folder.write("slide.tif", tiff.bytes()), {.channel = 0});
+  };
+  const auto twice = declare("<TiffData FirstC=\"0\" IFD=\"2\"/>");
+  CHECK(read_level(*twice).front() == 30);
+  CHECK(twice->info().warnings ==
+        Lines{"its OME-XML gives plane 0 of the slide directory 0 and directory 2: the last one counts"});
+  const auto same = declare("<TiffData FirstC=\"0\" IFD=\"0\"/>");
+  CHECK(read_level(*same).front() == 10);
+  CHECK(same->info().warnings ==
+        Lines{"its OME-XML doesn't name 1 of its images of the slide's size: they aren't read"});
+}
+
+TEST_CASE_FIXTURE(Fixture, "samples that OME-XML names in another order than red, green, blue get a line") {
+  TestDirectory directory = tiled_directory(100, 60, 64, 64, 3);
+  directory.tiles.assign(2, Bytes(std::size_t{3} * 64 * 64));
+  tiff.directories = {directory};
+  const auto lines = [&](const Lines& names) {
+    std::string channels;
+    for (const std::string& name : names) channels += "<Channel Name=\"" + name + "\" SamplesPerPixel=\"1\"/>";
+    describe("<Image><Pixels SizeX=\"100\" SizeY=\"60\" SizeC=\"3\">" + channels + "</Pixels></Image>");
+    return open()->info().warnings;
+  };
+  CHECK(lines({"Red", "Green", "Blue"}) == Lines{});
+  CHECK(lines({"a", "b", "c"}) == Lines{});
+  CHECK(lines({"Blue", "Green", "Red"}) ==
+        Lines{"its OME-XML calls the samples of a pixel Blue, Green and Red: they are read as the tags say"});
+}
+
 TEST_CASE_FIXTURE(Fixture, "a file of a set holds the channels that OME-XML says, and a line names the other files") {
   tiff.directories = {view(400, 240)};
   const auto part = [](int channel, const std::string& file) {

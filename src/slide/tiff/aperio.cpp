@@ -290,6 +290,12 @@ SaidPixelSize read_description(std::string_view description, ImageSize image, Im
   return {size, size};
 }
 
+DescribedScale scale_in(std::string_view description) {
+  if (trimmed(description).starts_with('<')) return {};
+  SlideInfo unused;  // for warnings, which the largest image's description gets
+  return {number_in_list(description, "MPP", unused), number_in_list(description, "AppMag", unused)};
+}
+
 std::string name_of_associated_in(std::string_view text) {
   ImageWords words;
   bool is_only = true;

@@ -17,6 +17,15 @@ namespace slidestream {
 /// \param tile  that of its tiles, to which one of the sizes may be padded; 1 x 1 without tiles
 SaidPixelSize read_description(std::string_view description, ImageSize image, ImageSize tile, SlideInfo& info);
 
+/// What a list of keys says of its image's scale, as it stands there.
+struct DescribedScale {
+  std::optional<double> mpp;
+  std::optional<double> magnification;  ///< AppMag
+};
+
+/// Of any description but XML. What is no number is none, without a warning.
+DescribedScale scale_in(std::string_view description);
+
 /// The name in a text that calls an image label, macro, overview, barcode or thumbnail, in any case, and says nothing
 /// else but its size, other numbers, "image" and "slide"; empty for any other text. Blanks, underscores, hyphens,
 /// digits and capitals as in MacroImage separate words, and a byte order mark is passed over.

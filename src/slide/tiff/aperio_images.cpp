@@ -70,6 +70,31 @@ void name_aperios_images(std::vector<Candidate>& main, std::size_t slide) {
   leave_out_reduced(main, slide);
 }
 
+std::vector<std::string> lines_of_types(const std::vector<Candidate>& main, std::size_t slide) {
+  constexpr std::uint64_t macros_bit = 8;
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < main.size(); ++i) {
+    const Candidate& image = main[i];
+    if (i == slide || image.associated.empty()) continue;
+    const bool is_macro_by_type = (image.type & macros_bit) != 0;
+    const bool has_name = !image.says_so.empty();
+    const bool is_macro_by_name = image.associated == "macro" || image.associated == "overview";
+    const bool may_be_level = image.tiled && has_size_of_level(main[slide].size(), image.size());
+    const std::string name = "image " + std::to_string(i);
+    const std::string type = "NewSubfileType " + std::to_string(image.type);
+    if (has_name && is_macro_by_type && !is_macro_by_name) {
+      lines.push_back(name + " is called " + image.associated + " by its description, and macro by " + type +
+                      ": the description counts");
+    } else if (may_be_level && has_name && !is_macro_by_type) {
+      lines.push_back(name + " has tiles and the size of a level, and its description calls it " + image.associated +
+                      ": it is no level");
+    } else if (may_be_level && !has_name && is_macro_by_type) {
+      lines.push_back(name + " has tiles and the size of a level, and " + type + " calls it macro: it is no level");
+    }
+  }
+  return lines;
+}
+
 std::vector<std::string> names_of_focuses(const std::vector<Candidate>& main, const std::vector<std::size_t>& planes) {
   std::vector<std::string> names;
   for (const std::size_t plane : planes) {

@@ -18,6 +18,12 @@ namespace slidestream {
 /// \param slide  the number of the slide's directory in it
 void name_aperios_images(std::vector<Candidate>& main, std::size_t slide);
 
+/// Lines about images whose name by their description isn't the one that their NewSubfileType says, and about images
+/// that have tiles and the size of a level, and are called something else.
+/// \param main  the main chain, with all names
+/// \param slide  the number of the slide's directory in it
+std::vector<std::string> lines_of_types(const std::vector<Candidate>& main, std::size_t slide);
+
 /// What the planes of the slide are called by their focus; nothing unless all of them say it.
 /// \param main  the main chain
 /// \param planes  the numbers of their directories in it

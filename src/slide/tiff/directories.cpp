@@ -56,7 +56,10 @@ class DirectoryReader {
     if (!ome_ && planes.size() == 1 && options_.channel != 0) refuse_stacked_planes(file_, raw_, main[first].raw);
     const std::size_t plane = choose_plane(main, planes);
     const std::size_t base = planes[plane];
-    if (main[base].is_aperios) name_aperios_images(main, base);
+    if (main[base].is_aperios) {
+      name_aperios_images(main, base);
+      for (std::string& line : lines_of_types(main, base)) slide_.info.warnings.push_back(std::move(line));
+    }
     const std::vector<Candidate> subs = sub_directories(main[base].raw);
     std::vector<const Candidate*> levels = levels_of(main, subs, planes, plane);
     add_levels(levels, main);
@@ -65,8 +68,8 @@ class DirectoryReader {
     describe(main[planes.front()], levels);
   }
 
-  /// Whether the planes of the slide are its red, green and blue. What was read is the first of them.
-  bool has_colours_in_planes() const noexcept { return are_colours_; }
+  /// Which planes of the slide are its red, green and blue, if they are. What was read is the first plane.
+  const std::optional<ColourPlaces>& colours_in_planes() const noexcept { return colours_; }
 
  private:
   /// Faults don't matter here: only levels are held to what is supported. What an image is must be clear, though.
@@ -150,6 +153,7 @@ class DirectoryReader {
       has_places_ = at == 0;
       for (const OmeImage& image : ome_->images) {
         for (const auto& [plane, at_directory] : image.directories) claimed_.insert(at_directory);
+        claimed_.insert(image.displaced.begin(), image.displaced.end());
       }
       return;
     }
@@ -249,9 +253,9 @@ class DirectoryReader {
     for (std::string& name : channels.names) name = without_control_characters(std::move(name));
     for (auto& [plane, file] : channels.elsewhere) file = without_control_characters(std::move(file));
     slide_.info.channels = channel_names(channels);
-    if (options_.channel == -1 && planes.size() == channels.count && are_red_green_blue(channels.names)) {
-      are_colours_ = true;
-      options_.channel = 0;
+    if (options_.channel == -1 && planes.size() == channels.count) {
+      colours_ = places_of_colours(channels.names);
+      if (colours_) options_.channel = 0;
     }
     // Planes are what is chosen from, not the samples of their pixels.
     const std::size_t chosen = chosen_channel(file_.path(), channels, options_);
@@ -453,6 +457,7 @@ class DirectoryReader {
     const SaidPixelSize by_tags = size_by_resolution(raw_, directory, text, slide_.info.warnings);
     settle_pixel_size(slide_.info, said, ome_ ? "OME-XML" : "the description", by_tags, "the resolution");
     if (!slide_.info.mpp && options_.mpp <= 0.0) warn_of_lacking_unit(raw_, directory, slide_.info.warnings);
+    if (!ome_) compare_descriptions(raw_, levels, text, slide_.info);
     if (!said.x && !said.y) compare_resolutions(raw_, levels, text, by_tags, slide_.info);
   }
 
@@ -466,7 +471,7 @@ class DirectoryReader {
   std::optional<OmeXml> ome_;
   bool is_aperios_ = false;                  ///< any image of the main chain says so
   std::vector<std::size_t> numbers_;         ///< of the planes here, where they aren't the image's first
-  bool are_colours_ = false;                 ///< its planes are red, green and blue
+  std::optional<ColourPlaces> colours_;      ///< its planes are red, green and blue
   bool has_places_ = false;                  ///< the directories that it names are this file's
   std::unordered_set<std::size_t> copies_;   ///< of the main chain, whose tiles a level among the SubIFDs has, too
   std::unordered_set<std::size_t> claimed_;  ///< those that any of its images names
@@ -481,7 +486,7 @@ void open_tiff(Slide::Impl& slide, std::unique_ptr<File> file, const OpenOptions
   DirectoryReader reader(slide, *container, only, options);
   reader.read();
   slide.container = std::move(container);
-  if (reader.has_colours_in_planes()) combine_planes(slide, options);
+  if (reader.colours_in_planes()) combine_planes(slide, options, *reader.colours_in_planes());
 }
 
 }  // namespace slidestream

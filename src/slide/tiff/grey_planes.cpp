@@ -53,23 +53,30 @@ bool are_alike(const Level& a, const Level& b) {
 
 }  // namespace
 
-bool are_red_green_blue(const std::vector<std::string>& names) {
+std::optional<ColourPlaces> places_of_colours(const std::vector<std::string>& names) {
   constexpr std::array<std::string_view, colour_planes> words = {"red", "green", "blue"};
-  return std::ranges::equal(names, words, [](const std::string& name, std::string_view word) {
-    std::string small = name;
-    std::ranges::transform(small, small.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return small == word || small == word.substr(0, 1);
-  });
+  if (names.size() != words.size()) return std::nullopt;
+  ColourPlaces places{};
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const auto found = std::ranges::find_if(names, [word = words[i]](const std::string& name) {
+      std::string small = name;
+      std::ranges::transform(small, small.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+      return small == word || small == word.substr(0, 1);
+    });
+    if (found == names.end()) return std::nullopt;
+    places[i] = static_cast<std::size_t>(found - names.begin());
+  }
+  return places;
 }
 
-void combine_planes(Slide::Impl& slide, const OpenOptions& options) {
+void combine_planes(Slide::Impl& slide, const OpenOptions& options, const ColourPlaces& places) {
   OpenOptions of_plane = options;
   of_plane.to_srgb = of_plane.shrink_on_load = false;
   // The memory of a tile is taken for all of its planes at once.
   of_plane.decode_memory = nullptr;
   Planes planes;
   for (std::size_t i = 0; i < colour_planes; ++i) {
-    of_plane.channel = static_cast<int>(i);
+    of_plane.channel = static_cast<int>(places[i]);
     planes[i] = Slide::open(slide.info.path, of_plane);
   }
   const SlideInfo& first = planes.front()->info();

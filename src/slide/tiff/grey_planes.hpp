@@ -1,5 +1,8 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <optional>
 #include <slidestream/slide.hpp>
 #include <string>
 #include <vector>
@@ -8,11 +11,15 @@
 
 namespace slidestream {
 
-/// Whether channels of these names are red, green and blue, in this order: words or their first letters, in any case.
-bool are_red_green_blue(const std::vector<std::string>& names);
+/// Which of a slide's channels are red, green and blue.
+using ColourPlaces = std::array<std::size_t, 3>;
+inline constexpr ColourPlaces red_green_blue = {0, 1, 2};
+
+/// By their names: words or their first letters, in any case and order. Nothing for channels of other names or number.
+std::optional<ColourPlaces> places_of_colours(const std::vector<std::string>& names);
 
 /// Makes a slide of colours of one whose file holds red, green and blue as three grey planes of 8 bits: `slide` was
-/// opened as the first of them. Where the planes differ in levels or tiles, the slide is refused.
-void combine_planes(Slide::Impl& slide, const OpenOptions& options);
+/// opened as any of them. Where the planes differ in levels or tiles, the slide is refused.
+void combine_planes(Slide::Impl& slide, const OpenOptions& options, const ColourPlaces& places);
 
 }  // namespace slidestream

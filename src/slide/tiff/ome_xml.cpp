@@ -13,6 +13,7 @@
 #include "slide/channels.hpp"
 #include "slide/number_text.hpp"
 #include "slide/tiff/aperio.hpp"
+#include "slide/tiff/grey_planes.hpp"
 #include "slide/tiff/pyramid.hpp"
 
 namespace slidestream {
@@ -135,6 +136,9 @@ class OmeReader {
       return std::move(result_);
     }
     count_images();
+    const OmeImage& slide = result_.images[result_.slide];
+    if (!slide.placed_twice.empty()) info_.warnings.push_back(slide.placed_twice);
+    compare_samples(slide);
     warn_of_repeated_attribute();
     warn_of_further_pixels(nodes[result_.slide]);
     compare_type(child_of(nodes[result_.slide], "Pixels"));
@@ -170,6 +174,7 @@ class OmeReader {
     // Samples of one directory, each called a channel.
     if (channels == samples && samples > 1 && one_sample_each && declared == samples) {
       channels = 1;
+      image.samples = std::move(image.channels);
       image.channels.clear();
     }
     if (channels == 0) channels = std::max<std::size_t>(1, declared / samples);
@@ -187,7 +192,9 @@ class OmeReader {
     const auto put = [&](std::size_t plane, std::size_t directory) {
       if (plane >= image.planes || directory >= samples_.size()) return false;
       if (++named_ > most_named_directories) return false;
-      image.directories[plane] = directory;
+      const auto [before, is_new] = image.directories.try_emplace(plane, directory);
+      if (!is_new && before->second != directory) displace(image, plane, before->second, directory);
+      before->second = directory;
       next_ = std::max(next_, directory + 1);
       return true;
     };
@@ -213,6 +220,13 @@ class OmeReader {
         if (!put(plane + static_cast<std::size_t>(i), static_cast<std::size_t>(first + i))) break;
       }
     }
+  }
+
+  static void displace(OmeImage& image, std::size_t plane, std::size_t before, std::size_t now) {
+    image.displaced.push_back(before);
+    if (!image.placed_twice.empty()) return;
+    image.placed_twice = "its OME-XML gives plane " + std::to_string(plane) + " of the slide directory " +
+                         std::to_string(before) + " and directory " + std::to_string(now) + ": the last one counts";
   }
 
   void place_elsewhere(OmeImage& image, std::size_t plane, std::uint64_t count, std::string_view file) {
@@ -333,6 +347,15 @@ class OmeReader {
       is_own = is_own || (is_named(node, "MapAnnotation") && attribute_of(node, "Namespace") == own_annotation);
     });
     return is_own;
+  }
+
+  /// The tags say which sample is red.
+  void compare_samples(const OmeImage& image) {
+    const std::optional<ColourPlaces> places = places_of_colours(image.samples);
+    if (!places || *places == red_green_blue) return;
+    const std::vector<std::string>& names = image.samples;
+    info_.warnings.push_back("its OME-XML calls the samples of a pixel " + names[0] + ", " + names[1] + " and " +
+                             names[2] + ": they are read as the tags say");
   }
 
   /// Samples of all that is read have 8 bits: other slides are refused by their tags.

@@ -23,8 +23,12 @@ struct OmeImage {
   std::size_t times = 1;
   std::string order;                  ///< DimensionOrder: of the axes, the fastest first, such as XYCZT
   std::vector<std::string> channels;  ///< their names; empty where not all have one
+  std::vector<std::string> samples;   ///< names of channels that are samples of one directory
   /// Directories of this file's main chain, by the number of the plane.
   std::map<std::size_t, std::size_t> directories;
+  /// Directories of planes that a later element gives another one.
+  std::vector<std::size_t> displaced;
+  std::string placed_twice;  ///< the first such plane, in a line; empty: there is none
   /// What the other files are called that planes lie in, by the number of the plane; some thousand at most.
   std::map<std::size_t, std::string> elsewhere;
   bool is_placed = false;  ///< it says which directories those are, instead of being the next ones

@@ -12,6 +12,8 @@
 
 #include "config/positive_number.hpp"
 #include "slide/number_text.hpp"
+#include "slide/open_budget.hpp"
+#include "slide/tiff/aperio.hpp"
 
 namespace slidestream {
 namespace {
@@ -170,6 +172,37 @@ void compare_resolutions(const RawTiff& raw, const std::vector<const Candidate*>
   compare_pixel_sizes(info, said, "the resolution of the largest image", *contrary,
                       "that of the image of " + std::to_string(level.width) + " x " + std::to_string(level.height) +
                           " pixels gives it");
+}
+
+void compare_descriptions(const RawTiff& raw, const std::vector<const Candidate*>& levels, std::string_view description,
+                          SlideInfo& info) {
+  const DescribedScale largest = scale_in(description);
+  const auto compare = [&](const std::optional<double>& said, const std::optional<double>& own, std::size_t at,
+                           bool is_power, const char* key) {
+    if (!said || !own) return false;
+    // Pixels are larger where the power is smaller.
+    const auto size_of = [is_power](double value) {
+      const double size = is_power ? 1.0 / value : value;
+      return SaidPixelSize{size, size};
+    };
+    const Level& level = info.levels[at];
+    if (!are_contrary(size_of(*said), size_of(*own))) return false;
+    if (!contrary_size_by_level(size_of(*said), info.levels.front(), size_of(*own), level)) return false;
+    std::ostringstream text;
+    text << key << " of the description is " << *said << ", and that of the image of " << level.width << " x "
+         << level.height << " pixels is " << *own << ", which isn't that by its size: the largest image's counts";
+    info.warnings.push_back(text.str());
+    return true;
+  };
+  if (!largest.mpp && !largest.magnification) return;
+  bool has_line_of_mpp = false;
+  bool has_line_of_power = false;
+  for (std::size_t i = 1; i < levels.size() && i < info.levels.size(); ++i) {
+    const DescribedScale own =
+        scale_in(raw.text(levels[i]->raw, TIFFTAG_IMAGEDESCRIPTION, OpenBudget::most_description));
+    has_line_of_mpp = has_line_of_mpp || compare(largest.mpp, own.mpp, i, false, "MPP");
+    has_line_of_power = has_line_of_power || compare(largest.magnification, own.magnification, i, true, "AppMag");
+  }
 }
 
 }  // namespace slidestream

@@ -27,4 +27,11 @@ void warn_of_lacking_unit(const RawTiff& raw, const RawDirectory& directory, std
 void compare_resolutions(const RawTiff& raw, const std::vector<const Candidate*>& levels, std::string_view description,
                          const SaidPixelSize& said, SlideInfo& info);
 
+/// Adds a line about the first smaller level whose description has an MPP, or AppMag, that is neither the largest
+/// image's nor follows from it by the level's size. The largest image's counts.
+/// \param levels  of `info`, in its order
+/// \param description  the largest image's
+void compare_descriptions(const RawTiff& raw, const std::vector<const Candidate*>& levels, std::string_view description,
+                          SlideInfo& info);
+
 }  // namespace slidestream
