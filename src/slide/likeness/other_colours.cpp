@@ -14,7 +14,7 @@
 namespace slidestream {
 namespace {
 
-constexpr std::int64_t blocks_along = 8;
+constexpr std::int64_t samples_along = 8;
 constexpr double least_difference = 5.0;  ///< of 255, a sample on average
 constexpr double least_gain = 3.0;        ///< so many times less is what differs once colours are changed
 constexpr double most_lacking = 12.0;     ///< of 255, a sample on average: dark levels and other gammas keep more
@@ -180,8 +180,8 @@ BlockColours colours_of(const ComparedLevels& levels, const LevelCell& cell) {
   const auto small_at = [&](std::int64_t x, std::int64_t y) { return small_mean(x, y, x + 1, y + 1); };
   const auto covered_at = [&](std::int64_t x, std::int64_t y) { return covered_mean(x, y, x + 1, y + 1); };
   BlockColours blocks;
-  const std::int64_t step_x = std::max<std::int64_t>(1, cell.width / blocks_along);
-  const std::int64_t step_y = std::max<std::int64_t>(1, found->height / blocks_along);
+  const std::int64_t step_x = std::max<std::int64_t>(1, cell.width / samples_along);
+  const std::int64_t step_y = std::max<std::int64_t>(1, found->height / samples_along);
   for (std::int64_t y = top; y + step_y <= bottom; y += step_y) {
     const std::int64_t end_y = y + step_y;
     for (std::int64_t x = left; x + step_x <= right; x += step_x) {
