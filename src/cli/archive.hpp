@@ -66,6 +66,8 @@ class Archive {
 
   /// Whether the folder is still this run's; any thread.
   bool owns_folder() const noexcept { return ledger_->is_in_place(); }
+  /// As `Ledger::check_place`; any thread.
+  void check_place() const { ledger_->check_place(); }
 
   /// Ends the watching. Until then `failure` may be set by another thread.
   void end_watch();

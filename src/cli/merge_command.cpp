@@ -33,8 +33,9 @@ struct MergeArguments {
 int merge(const MergeArguments& options) {
   RunControl control;
   const SignalScope signals(control);
-  const MergeResult merged =
-      merge_ledgers(options.folders, options.out, {options.fresh, [&control] { return control.stop_requested(); }});
+  const MergeResult merged = merge_ledgers(options.folders, options.out,
+                                           {options.fresh, [&control] { return control.stop_requested(); },
+                                            [](const std::string& line) { spdlog::info("{}", line); }});
   if (merged.not_written.empty() && !merged.stopped) write_labels(merged.config);
   if (!merged.aside.empty()) spdlog::info("{}: the earlier results are there now", merged.aside);
   if (merged.stopped) {

@@ -26,6 +26,7 @@
 #include "sink/partial_folder.hpp"
 #include "sink/stray_files.hpp"
 #include "sink/view_page.hpp"
+#include "system/there.hpp"
 #include "volume/nifti_file.hpp"
 
 namespace slidestream::cli {
@@ -311,9 +312,42 @@ std::string refusal(const fs::path& path) {
                         : ": is there already, and this program didn't write it; --overwrite replaces it");
 }
 
+/// \throws Fault where storage doesn't say what has the name: it isn't taken for absent, and replaced. Where rights are
+/// missing nothing can be replaced, and who writes says so.
+template <class Fault>
+void check_visible(const fs::path& path, const std::error_code& code) {
+  if (!code || says_absent(code) || code == std::errc::permission_denied) return;
+  throw Fault(one_line(path.string()) + ": can't be looked at: " + code.message());
+}
+
+template <class Fault>
+void check_visible(const fs::path& path) {
+  std::error_code code;
+  [[maybe_unused]] const fs::file_status status = fs::symlink_status(path, code);
+  check_visible<Fault>(path, code);
+}
+
+/// \throws ConfigError as `check_visible`
 bool is_there(const fs::path& path) {
   std::error_code code;
-  return fs::exists(path, code);
+  const bool found = fs::exists(path, code);
+  check_visible<ConfigError>(path, code);
+  return found;
+}
+
+/// Whether a name that an image has while it is written has more of one than an empty file or folder.
+bool is_begun(const fs::path& partial) {
+  const Kind* const kind = kind_of(partial);
+  std::vector<fs::path> parts = {partial};
+  if (kind != nullptr && kind->is_own == is_own_deep_zoom) {
+    parts.push_back(deep_zoom_page(partial));
+    parts.push_back(deep_zoom_tiles(partial));
+  }
+  return std::ranges::any_of(parts, [](const fs::path& part) {
+    const fs::file_type type = type_of(part);
+    return (type == fs::file_type::regular && !is_empty_file(part)) ||
+           (type == fs::file_type::directory && has_content(part));
+  });
 }
 
 }  // namespace
@@ -328,6 +362,7 @@ bool is_own(const fs::path& path) {
 
 void check_target(const fs::path& path, bool overwrite) {
   if (overwrite) return;
+  check_visible<ConfigError>(path);
   const fs::file_type type = type_of(path);
   // What is neither a file nor absent is refused by who writes.
   const bool is_foreign = is_link(path) || (type == fs::file_type::regular && !is_own(path));
@@ -336,6 +371,7 @@ void check_target(const fs::path& path, bool overwrite) {
 
 void check_partial_target(const fs::path& partial, bool overwrite) {
   if (overwrite) return;
+  check_visible<ConfigError>(partial);
   if (const auto foreign = foreign_partial(partial)) throw ConfigError(refusal(*foreign));
 }
 
@@ -391,10 +427,16 @@ FolderGuard::FolderGuard(const Config& config, bool overwrite, bool begins_anew)
     // while it is tried again.
     Statement slides(*database,
                      "SELECT id, image_name, state <> 'failed' AND coalesce(length(cause), 0) = 0, attempts > 0 AND "
-                     "ended_at IS NOT NULL FROM slides WHERE image_name IS NOT NULL");
+                     "ended_at IS NOT NULL, attempts > 0 FROM slides WHERE image_name IS NOT NULL");
     while (slides.step()) {
+      if (slides.integer(4) != 0 || has_lost_notes) tried_.insert(slides.text(1));
       const bool may_be = slides.integer(2) != 0 && (has_lost_notes || slides.integer(3) != 0);
       slides_.emplace(slides.text(1), may_be || with_files.contains(slides.integer(0)));
+    }
+    // Of a process that died before it entered them.
+    for (const std::int64_t id : notes_to_enter(*database)) {
+      Statement of(*database, "SELECT image_name FROM slides WHERE id = abs(?1) AND image_name IS NOT NULL");
+      if (of.bind(1, id).step()) tried_.insert(of.text(0));
     }
   } catch (const Error&) {
     // Who begins the run says what is wrong with the ledger.
@@ -420,6 +462,7 @@ void FolderGuard::check_names(const Config& config, const std::vector<std::strin
 void FolderGuard::check_file(const fs::path& file) const {
   std::error_code code;
   if (overwrite_) return;
+  check_visible<SlideError>(file);
   if (is_link(file)) throw SlideError(refusal(file));
   const Kind* const kind = kind_of(file);
   if (kind != nullptr && kind->is_own == is_own_deep_zoom) check_page(deep_zoom_page(file));
@@ -458,7 +501,9 @@ void FolderGuard::spare_foreign(const fs::path& file, bool says_so) const {
 
 void FolderGuard::check_map(const fs::path& file) const {
   std::error_code code;
-  if (overwrite_ || made_.contains(file.string()) || type_of(file) == fs::file_type::not_found) return;
+  if (overwrite_ || file.empty() || made_.contains(file.string())) return;
+  check_visible<SlideError>(file);
+  if (type_of(file) == fs::file_type::not_found) return;
   if (is_link(file)) throw SlideError(refusal(file));
   // The ledger has a map before the map has a file. A row that is damaged may have lost the name.
   if (is_empty_file(file) || may_be_left(file) || !fs::is_regular_file(file, code)) return;
@@ -472,13 +517,18 @@ std::string FolderGuard::unlisted(const fs::path& file) const {
 }
 
 /// The slide is NAME, where the file is NAME.SUFFIX. Names may have dots: the longest counts.
-bool FolderGuard::may_be_left(const fs::path& file) const {
+std::optional<std::string> FolderGuard::slide_of(const fs::path& file) const {
   std::string name = file.filename().string();
   for (std::size_t dot = name.rfind('.'); dot != std::string::npos; dot = name.rfind('.')) {
     name.resize(dot);
-    if (const auto found = slides_.find(name); found != slides_.end()) return found->second;
+    if (slides_.contains(name)) return name;
   }
-  return false;
+  return std::nullopt;
+}
+
+bool FolderGuard::may_be_left(const fs::path& file) const {
+  const std::optional<std::string> slide = slide_of(file);
+  return slide && slides_.at(*slide);
 }
 
 void FolderGuard::check_page(const fs::path& page) const {
@@ -489,7 +539,12 @@ void FolderGuard::check_page(const fs::path& page) const {
 
 void FolderGuard::check_partial(const fs::path& partial) const {
   if (overwrite_) return;
+  check_visible<SlideError>(partial);
   if (const auto foreign = foreign_partial(partial)) throw SlideError(refusal(*foreign));
+  const std::optional<std::string> slide = slide_of(partial);
+  if ((slide && tried_.contains(*slide)) || !is_begun(partial)) return;
+  spdlog::warn("{}: another run of this program began it: it is replaced, unless that still writes it",
+               one_line(partial.string()));
 }
 
 }  // namespace slidestream::cli

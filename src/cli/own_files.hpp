@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -54,7 +55,8 @@ class FolderGuard {
   /// have made it, or nothing is there. An empty path is none. Thread-safe. \throws SlideError as `check_target`.
   void check_map(const std::filesystem::path& file) const;
 
-  /// Checks the name that an image has while it is written. Thread-safe. \throws SlideError as `check_partial_target`.
+  /// Checks the name that an image has while it is written. Warns where another run of this program has begun an image
+  /// there, which is replaced. Thread-safe. \throws SlideError as `check_partial_target`.
   void check_partial(const std::filesystem::path& partial) const;
 
  private:
@@ -66,6 +68,8 @@ class FolderGuard {
   void spare_foreign(const std::filesystem::path& file, bool says_so) const;
   /// Whether a file may be what an earlier process of this ledger made, though the ledger doesn't list it.
   bool may_be_left(const std::filesystem::path& file) const;
+  /// What the names of the slide's files begin with that a file is of; nothing: the ledger has no such slide.
+  std::optional<std::string> slide_of(const std::filesystem::path& file) const;
   std::string unlisted(const std::filesystem::path& file) const;
 
   std::filesystem::path folder_;
@@ -76,6 +80,7 @@ class FolderGuard {
   bool is_ours_;                                  ///< it has a ledger, which the run continues
   std::unordered_set<std::string> made_;          ///< files and maps that the ledger lists, whatever became of them
   std::unordered_map<std::string, bool> slides_;  ///< `may_be_left`, by what the names of their files begin with
+  std::unordered_set<std::string> tried_;         ///< of these, slides that a process of this ledger has worked on
 };
 
 }  // namespace slidestream::cli

@@ -265,7 +265,10 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
   ProgressFile progress_file(progress_file_of(config.output.dir), [&] { return archive.owns_folder(); });
   control.on_start = [&](const std::string& path) { guard.check_map(archive.slide_started(path)); };
   control.image_name = [&](const std::string& path) { return archive.image_name(path); };
-  control.check_file = [&](const std::filesystem::path& file) { guard.check_file(file); };
+  control.check_file = [&](const std::filesystem::path& file) {
+    archive.check_place();
+    guard.check_file(file);
+  };
   control.check_partial = [&](const std::filesystem::path& file) { guard.check_partial(file); };
   control.on_files = [&](const std::string& path) { archive.files_begun(path); };
   control.on_unwritten = [&](const std::string& path) { archive.slide_unwritten(path); };

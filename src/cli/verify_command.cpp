@@ -30,6 +30,7 @@
 #include "config/read_file.hpp"
 #include "config/suggest.hpp"
 #include "ledger/database.hpp"
+#include "ledger/owner.hpp"
 #include "ledger/schema.hpp"
 #include "ledger/versions.hpp"
 #include "output/folders.hpp"
@@ -166,8 +167,9 @@ class Record {
 
 /// What is wrong with a file.
 struct Finding {
-  std::string line;        ///< empty: nothing
-  bool is_unread = false;  ///< nothing tells whether it is as written
+  std::string line;         ///< empty: nothing
+  bool is_unread = false;   ///< nothing tells whether it is as written
+  bool is_missing = false;  ///< nothing has the name, nor is a link on the way to it
 };
 
 Finding differs(const fs::path& path, const std::string& how) { return {path.string() + ": " + how, false}; }
@@ -233,7 +235,10 @@ Finding finding_of(report::RunReader& reader, Config config, Map& map, const fs:
   const auto bytes = path_bytes(path, code);
   if (bytes != expected.size()) {
     Finding unseen = bytes ? Finding() : unread(path, code);
-    return unseen.line.empty() ? differs(path, "is missing, or has another size") : unseen;
+    if (!unseen.line.empty()) return unseen;
+    Finding other = differs(path, "is missing, or has another size");
+    other.is_missing = !bytes && (code == ENOENT || code == ENOTDIR);
+    return other;
   }
   std::vector<std::byte> found(expected.size());
   const OpenFile file(path);
@@ -252,6 +257,9 @@ void check_version(const fs::path& ledger) {
                     ": another version of the program wrote it, whose digests are of another kind; "
                     "verify it with that version");
 }
+
+/// Whether a process has the ledger that works, or died. A map is written behind its slide's row.
+bool is_owned(const fs::path& ledger) { return read_owner(*open_to_read(ledger)).has_value(); }
 
 /// What to do with files that aren't as written.
 std::string advice(std::size_t differing, std::size_t not_read) {
@@ -281,6 +289,8 @@ int verify(const VerifyOptions& options) {
     maps.push_back({slide.id, slide.result});
     maps.back().slide.sums = {};
   });
+  // Behind the rows: the maps of a run that has ended by now are written.
+  const bool is_under_way = is_owned(folder / ledger_name);
   RunControl control;
   const SignalScope signals(control);
   Record record(folder);
@@ -312,6 +322,7 @@ int verify(const VerifyOptions& options) {
       }
     }
   });
+  std::size_t unwritten = 0;
   for (Map& map : maps) {
     if (control.stop_requested()) break;
     const fs::path path = folder / "maps" / map.slide.map_file;
@@ -319,7 +330,11 @@ int verify(const VerifyOptions& options) {
     const fs::path link = link_at(path);
     const Finding finding = link.empty() ? finding_of(reader, reader.config(), map, path) : finding_of_link(path, link);
     map.slide.map = {};
-    if (!finding.line.empty()) tell(finding);
+    if (is_under_way && finding.is_missing) {
+      ++unwritten;
+    } else if (!finding.line.empty()) {
+      tell(finding);
+    }
   }
   const std::size_t all = products.size() + maps.size();
   if (looked < all) {
@@ -334,10 +349,15 @@ int verify(const VerifyOptions& options) {
     spdlog::warn("{} done: nothing of {} was verified", count_of(left, "slide") + (left == 1 ? " isn't" : " aren't"),
                  left == 1 ? "it" : "them");
   }
+  if (unwritten > 0) {
+    spdlog::warn("{} {} written yet: the run is under way, or was killed; the same command writes {}",
+                 count_of(unwritten, "map"), unwritten == 1 ? "isn't" : "aren't", unwritten == 1 ? "it" : "them");
+  }
+  const std::size_t written = all - unwritten;
   if (!options.quiet) {
-    std::cout << count_text(all - differing - not_read) << " of " << count_text(all) << (all == 1 ? " file" : " files")
-              << " of " << count_of(slides, "slide") << (all == 1 ? " is" : " are") << " as written"
-              << advice(differing, not_read) << '\n';
+    std::cout << count_text(written - differing - not_read) << " of " << count_text(written)
+              << (written == 1 ? " file" : " files") << " of " << count_of(slides, "slide")
+              << (all == 1 ? " is" : " are") << " as written" << advice(differing, not_read) << '\n';
   }
   return differing + not_read > 0 ? exit_some_failed : exit_done;
 }

@@ -15,6 +15,7 @@
 #include "output/folders.hpp"
 #include "sink/file_digest.hpp"
 #include "system/denied.hpp"
+#include "system/there.hpp"
 
 namespace slidestream {
 
@@ -49,48 +50,6 @@ bool is_of(const std::string& file, const std::unordered_set<std::string>& names
   return false;
 }
 
-/// Whether a file's folder lies in `home`, which is canonical: no link leads out of it.
-bool lies_in(const fs::path& home, const fs::path& file) {
-  std::error_code code;
-  const fs::path parent = fs::canonical(file.parent_path(), code);
-  return !code && std::ranges::mismatch(home, parent).in1 == home.end();
-}
-
-/// Whether a file, relative to the folder, lies with another run's ledger: a run that joined others lists their files.
-bool is_of_another_run(const fs::path& folder, const fs::path& file) {
-  std::error_code code;
-  for (fs::path at = file.parent_path(); !at.empty(); at = at.parent_path()) {
-    if (fs::exists(folder / at / ledger_name, code)) return true;
-  }
-  return false;
-}
-
-/// Whether runs give files such names: below the folder of maps or one of `slide_folders`. A damaged ledger may list
-/// others, such as its own.
-bool can_be_made(const std::string& file) {
-  if (!is_inside(file) || file.find('\0') != std::string::npos) return false;
-  const fs::path path = file;
-  const std::string first = path.begin()->string();
-  const bool is_known = first == "maps" || std::ranges::find(slide_folders, first) != slide_folders.end();
-  return is_known && std::next(path.begin()) != path.end();
-}
-
-/// Whether a run may move or remove a file that its ledger names.
-bool is_own_file(const fs::path& home, const fs::path& folder, const std::string& file) {
-  return can_be_made(file) && lies_in(home, folder / file) && !is_of_another_run(folder, file);
-}
-
-/// Whether a ledger lists a file properly that isn't in its run's own folders: with another run that was joined.
-bool is_elsewhere(const fs::path& folder, const std::string& file) {
-  return fs::path(file).is_absolute() || (is_inside(file) && is_of_another_run(folder, file));
-}
-
-bool is_file_or_folder(const fs::path& path) {
-  std::error_code code;
-  const fs::file_status status = fs::symlink_status(path, code);
-  return fs::is_regular_file(status) || fs::is_directory(status);
-}
-
 /// The first entry on the way from the folder to a file in it that is a link or no folder; empty: there is none.
 fs::path obstacle_before(const fs::path& folder, const fs::path& file) {
   fs::path at = folder;
@@ -106,9 +65,62 @@ fs::path obstacle_before(const fs::path& folder, const fs::path& file) {
   return {};
 }
 
-bool is_taken(const fs::path& folder, const fs::path& file) {
+/// Whether a file's folder lies in `home`, the folder's canonical path: no link leads out of it.
+/// \throws OutputError where that can't be said, and no link on the way says that somebody moved it
+bool lies_in(const fs::path& home, const fs::path& folder, const fs::path& file) {
+  const fs::path parent = (folder / file).parent_path();
   std::error_code code;
-  return obstacle_before(folder, file).empty() && fs::exists(fs::symlink_status(folder / file, code));
+  const fs::path found = fs::canonical(parent, code);
+  if (!code) return std::ranges::mismatch(home, found).in1 == home.end();
+  if (says_absent(code) || !obstacle_before(folder, file).empty()) return false;
+  throw OutputError(parent.string() + ": can't be looked at: " + reason_of(code.value(), parent));
+}
+
+/// Whether a file, relative to the folder, lies with another run's ledger: a run that joined others lists their files.
+/// \throws OutputError where that can't be said
+bool is_of_another_run(const fs::path& folder, const fs::path& file) {
+  for (fs::path at = file.parent_path(); !at.empty(); at = at.parent_path()) {
+    if (target_at(folder / at / ledger_name) != fs::file_type::not_found) return true;
+  }
+  return false;
+}
+
+/// Whether runs give files such names: below the folder of maps or one of `slide_folders`. A damaged ledger may list
+/// others, such as its own.
+bool can_be_made(const std::string& file) {
+  if (!is_inside(file) || file.find('\0') != std::string::npos) return false;
+  const fs::path path = file;
+  const std::string first = path.begin()->string();
+  const bool is_known = first == "maps" || std::ranges::find(slide_folders, first) != slide_folders.end();
+  return is_known && std::next(path.begin()) != path.end();
+}
+
+/// A link is somebody's who moved the file away. \throws OutputError where nothing tells what is there
+bool is_file_or_folder(const fs::path& path) {
+  const fs::file_type type = entry_at(path);
+  return type == fs::file_type::regular || type == fs::file_type::directory;
+}
+
+/// Whether a file that a ledger names is there, and its run may move it. \throws OutputError where that can't be said
+bool is_own_file(const fs::path& home, const fs::path& folder, const std::string& file) {
+  return can_be_made(file) && lies_in(home, folder, file) && is_file_or_folder(folder / file) &&
+         !is_of_another_run(folder, file);
+}
+
+/// Whether a ledger lists a file properly that isn't in its run's own folders: with another run that was joined.
+bool is_elsewhere(const fs::path& folder, const std::string& file) {
+  if (fs::path(file).is_absolute()) return true;
+  try {
+    return is_inside(file) && is_of_another_run(folder, file);
+  } catch (const OutputError&) {
+    // Nothing of it moves.
+    return true;
+  }
+}
+
+/// \throws OutputError where that can't be said
+bool is_taken(const fs::path& folder, const fs::path& file) {
+  return obstacle_before(folder, file).empty() && has_entry(folder / file);
 }
 
 /// `earlier_of_failed`, or its first folder in which no file has one of the names.
@@ -193,10 +205,8 @@ SetAside set_aside(const fs::path& folder, const std::vector<std::string>& files
     const fs::path home = fs::canonical(folder, code);
     if (code) return result;
     std::vector<std::string> own;
-    // A link is somebody's who moved the file away.
-    std::ranges::copy_if(files, std::back_inserter(own), [&](const std::string& file) {
-      return is_own_file(home, folder, file) && is_file_or_folder(folder / file);
-    });
+    std::ranges::copy_if(files, std::back_inserter(own),
+                         [&](const std::string& file) { return is_own_file(home, folder, file); });
     const fs::path place = free_place(folder, own);
     std::size_t more = 0;
     for (const std::string& file : own) {
@@ -210,6 +220,9 @@ SetAside set_aside(const fs::path& folder, const std::vector<std::string>& files
       }
     }
     if (more > 0) result.refusal += "; so do others of its files: " + std::to_string(more);
+  } catch (const OutputError& error) {
+    // What can't be looked at stays, and with it all others.
+    result.refusal = error.what();
   } catch (const std::exception&) {
     // They stay where they are.
   }
@@ -227,7 +240,7 @@ ListedFiles files_of_slides(Database& database, const fs::path& folder) {
   Statement files(database, "SELECT file FROM artifacts");
   while (files.step()) {
     const std::string file = files.text(0);
-    if (is_own_file(home, folder, file) && is_file_or_folder(folder / file)) found.emplace_back(file);
+    if (is_own_file(home, folder, file)) found.emplace_back(file);
     if (can_be_made(file) || is_elsewhere(folder, file)) continue;
     if (listed.passed_over++ == 0) listed.first_passed_over = file;
   }
@@ -244,15 +257,30 @@ ListedFiles files_of_slides(Database& database, const fs::path& folder) {
   }
   for (const fs::path kind : slide_folders) {
     // Else the next run would write over what it leads to.
-    if (fs::is_symlink(fs::symlink_status(folder / kind, code))) found.push_back(kind);
-    if (!lies_in(home, folder / kind / "any")) continue;
-    for (const auto& entry : fs::directory_iterator(folder / kind, code)) {
-      const fs::path file = entry.path().filename();
+    if (entry_at(folder / kind) == fs::file_type::symlink) found.push_back(kind);
+    if (!lies_in(home, folder, kind / "any")) continue;
+    for (const fs::path& file : names_in(folder / kind)) {
       const bool is_left = is_unfinished(file.string(), names) || is_of(file.string(), begun);
-      if (is_left && is_file_or_folder(entry.path())) found.push_back(kind / file);
+      if (is_left && is_file_or_folder(folder / kind / file)) found.push_back(kind / file);
     }
   }
   return listed;
+}
+
+bool may_have_files(const fs::path& folder, const std::string& name) noexcept {
+  try {
+    const std::unordered_set<std::string> names = {name};
+    for (const fs::path kind : slide_folders) {
+      const std::vector<fs::path> files = names_in(folder / kind);
+      const auto is_final = [&names](const fs::path& file) {
+        return is_of(file.string(), names) && !is_unfinished(file.string(), names);
+      };
+      if (std::ranges::any_of(files, is_final)) return true;
+    }
+    return false;
+  } catch (const std::exception&) {
+    return true;
+  }
 }
 
 std::string artifact_elsewhere(const fs::path& from, const std::string& file, const fs::path& to) {

@@ -33,7 +33,7 @@ inline constexpr const char* earlier_of_failed = "earlier-failed";
 /// What became of files that a ledger lists no more.
 struct SetAside {
   std::filesystem::path folder;  ///< where they are now; empty: none moved
-  std::string refusal;           ///< names the first that stays, and why it does; empty: none stays
+  std::string refusal;           ///< names the first that stays, and why it does; empty: none is known to stay
 };
 
 /// Moves files that a ledger listed and lists no more into `earlier_of_failed`, under the same names. Where one of
@@ -55,8 +55,12 @@ struct ListedFiles {
 /// The artifacts that a ledger lists, as far as they lie in `maps` or `slide_folders` of its folder (no link leads out
 /// of it) and with no other ledger, unfinished files of its slides' names, files of slides that a process died at
 /// (`slides_with_files`), and those of `slide_folders` that are links.
-/// \throws OutputError; UnreadableError where the list is damaged.
+/// \throws OutputError, also where one can't be looked at; UnreadableError where the list is damaged.
 ListedFiles files_of_slides(Database& database, const std::filesystem::path& folder);
+
+/// Whether a file or folder of `slide_folders` may be one of the slide with this name, and whole; also where that can't
+/// be said.
+bool may_have_files(const std::filesystem::path& folder, const std::string& name) noexcept;
 
 /// The path that an artifact of the folder `from` has in a ledger of the folder `to`: absolute unless it lies in there.
 std::string artifact_elsewhere(const std::filesystem::path& from, const std::string& file,

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "system/denied.hpp"
+#include "system/there.hpp"
 
 namespace slidestream {
 
@@ -19,16 +20,6 @@ namespace fs = std::filesystem;
 
 /// What has been moved lies here until all has been.
 constexpr const char* staging_name = ".slidestream-earlier";
-
-fs::file_type kind_of_entry(const fs::path& path) {
-  std::error_code code;
-  return fs::symlink_status(path, code).type();
-}
-
-bool has_entry(const fs::path& path) {
-  std::error_code code;
-  return fs::exists(fs::symlink_status(path, code));
-}
 
 [[noreturn]] void fail_at(const fs::path& path, const std::error_code& code) {
   throw OutputError(path.string() + ": " + reason_of(code.value(), path));
@@ -65,7 +56,7 @@ MoveAside::MoveAside(fs::path folder) : folder_(std::move(folder)), staging_(fol
   std::error_code code;
   is_continued_ = !fs::create_directory(staging_, code);
   check_at(staging_, code);
-  if (kind_of_entry(staging_) != fs::file_type::directory) throw OutputError(staging_.string() + ": isn't a folder");
+  if (entry_at(staging_) != fs::file_type::directory) throw OutputError(staging_.string() + ": isn't a folder");
 }
 
 MoveAside::~MoveAside() {
@@ -123,16 +114,13 @@ void MoveAside::move_link(const fs::path& name) {
 void MoveAside::move(const fs::path& name) {
   const fs::path from = folder_ / name;
   const fs::path to = staging_ / name;
-  const fs::file_type type = kind_of_entry(from);
-  if (!has_entry(from) || *name.begin() == staging_name) return;
+  const fs::file_type type = entry_at(from);
+  if (type == fs::file_type::not_found || *name.begin() == staging_name) return;
   std::error_code code;
   const bool is_folder = type == fs::file_type::directory;
-  if (is_folder && kind_of_entry(to) == fs::file_type::directory) {
+  if (is_folder && entry_at(to) == fs::file_type::directory) {
     // An interrupted move has begun with it.
-    std::vector<fs::path> names;
-    for (const auto& entry : fs::directory_iterator(from, code)) names.push_back(name / entry.path().filename());
-    check_at(from, code);
-    for (const fs::path& each : names) move(each);
+    for (const fs::path& each : names_in(from)) move(name / each);
     ::rmdir(from.c_str());
     return;
   }

@@ -26,7 +26,8 @@ class FolderLock {
   int descriptor_;
 };
 
-/// Whether files are being moved out of the folder, or that was interrupted.
+/// Whether files are being moved out of the folder, or that was interrupted. \throws OutputError where that can't be
+/// said
 bool is_moving_aside(const std::filesystem::path& folder);
 
 /// Moves files from a folder into its folder `earlier-N`: all of them, or none. Until all are moved they lie in a
@@ -42,7 +43,7 @@ class MoveAside {
 
   /// Whether it goes on with a move that was interrupted.
   bool is_continued() const noexcept { return is_continued_; }
-  /// Whether a file has been moved.
+  /// Whether a file has been moved. \throws OutputError where that can't be said
   bool has(const std::filesystem::path& name) const;
 
   /// \param name  of a file or folder, relative to the folder; nothing happens where there is none. A link moves, and

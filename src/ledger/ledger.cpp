@@ -85,7 +85,7 @@ Ledger::Ledger(const Config& config, const Options& options, const FolderLock& h
   number_ = number_of(file()).value_or(FileNumber{});
   sync_folder(config.output.dir);
   const bool has_lost_notes = may_have_lost_notes(database_);
-  token_ = claim(database_, options.watch, options.on_watch);
+  token_ = claim(database_, options.watch);
   try {
     if (has_lost_notes) replace_lost_notes(database_);
     if (has_notes(database_)) {
@@ -236,7 +236,16 @@ void Ledger::keep_row(const Ended& ended) {
   bind_identity(update, 28, entry.known ? std::optional(entry.identity) : std::nullopt);
   update.bind(32, unix_now()).bind(33, entry.id).run();
   seal_row(database_, entry.id);
-  if (result.done || result.failure.cause != cause_of_deaths) forget_files(database_, entry.id);
+  if (result.done || !may_have_left(entry, result)) forget_files(database_, entry.id);
+}
+
+/// Whether files of a slide that failed may have their names: an earlier attempt died, or couldn't write, when it had
+/// named some. An attempt that fails names none.
+bool Ledger::may_have_left(const Slide& slide, const SlideResult& result) {
+  if (result.failure.cause == cause_of_deaths) return true;
+  if (!slide.had_begun) return false;
+  Statement select(database_, "SELECT image_name FROM slides WHERE id = ?1 AND image_name IS NOT NULL");
+  return select.bind(1, slide.id).step() && may_have_files(file().parent_path(), select.text(0));
 }
 
 std::vector<Ledger::EarlierFiles> Ledger::keep(std::span<const Ended> slides) {

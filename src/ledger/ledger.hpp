@@ -22,6 +22,7 @@
 #include "ledger/artifact_files.hpp"
 #include "ledger/database.hpp"
 #include "ledger/identity.hpp"
+#include "ledger/owner.hpp"
 #include "ledger/side_inputs.hpp"
 #include "ledger/start_notes.hpp"
 #include "ledger/stored_map.hpp"
@@ -75,17 +76,16 @@ std::vector<std::string> files_of_runs();
 class Ledger {
  public:
   struct Options {
-    /// How long an owner that can't be asked (another machine's) is watched for a sign of life.
-    std::chrono::milliseconds watch{45'000};
-    /// Called with one line before that.
-    std::function<void(const std::string&)> on_watch;
+    /// How an owner that can't be asked (another machine's or container's) is watched for a sign of life.
+    OwnerWatch watch = {};
     /// For what is joined: the settings that it was made with, when these aren't this program's.
     std::vector<std::pair<std::string, std::string>> settings = {};
     /// Called with one line by `move_aside` where the ledger lists files that no run makes, which stay.
     std::function<void(const std::string&)> on_passed_over = {};
   };
 
-  /// Opens the ledger of `config.output.dir`, or makes it, and takes it over from a dead process.
+  /// Opens the ledger of `config.output.dir`, or makes it, and takes it over from a dead process. Waits for a sign of
+  /// life where nothing else tells whether one is dead.
   /// \throws ConfigError when a slide was begun and its settings are others (naming the first and both values), it is
   /// of an earlier version (naming both), a living process has it (naming host and number), or results lie there
   /// without it; OutputError when it can't be used.
@@ -215,6 +215,7 @@ class Ledger {
     SlideIdentity identity;           ///< when it was started
     bool known = false;               ///< the file could be looked at then
     bool incomplete = false;          ///< at the beginning: done before, and one of its operators failed
+    bool had_begun = false;           ///< at the beginning: an earlier attempt came to its files, and has no result
     std::vector<std::string> former;  ///< at the beginning: files of a slide that is done again, in the folder
   };
 
@@ -234,6 +235,7 @@ class Ledger {
   void check_that_joining_loses_nothing();
   void release();
   void keep_row(const Ended& ended);
+  bool may_have_left(const Slide& slide, const SlideResult& result);
   /// A transaction of this process: the ledger still belongs to it. What is only `hurried` may be lost with the power.
   enum class Durability { full, hurried };
   void change(const std::function<void()>& work, Durability durability = Durability::full);

@@ -21,6 +21,7 @@
 #include "ledger/start_notes.hpp"
 #include "ledger/versions.hpp"
 #include "output/views.hpp"
+#include "system/there.hpp"
 
 namespace slidestream {
 
@@ -42,24 +43,23 @@ fs::path beside_ledger(const char* suffix) { return std::string(ledger_name) + s
 
 /// Whether something is there that isn't an empty file.
 bool has_something(const fs::path& file) {
+  const fs::file_type type = entry_at(file);
   std::error_code code;
-  const fs::file_status status = fs::symlink_status(file, code);
-  return fs::exists(status) && !(fs::is_regular_file(status) && fs::file_size(file, code) == 0);
-}
-
-bool is_link_at(const fs::path& path) {
-  std::error_code code;
-  return fs::is_symlink(fs::symlink_status(path, code));
+  return type != fs::file_type::not_found && !(type == fs::file_type::regular && fs::file_size(file, code) == 0);
 }
 
 bool is_folder_or_link(const fs::path& path) {
-  std::error_code code;
-  return is_link_at(path) || fs::is_directory(path, code);
+  const fs::file_type type = entry_at(path);
+  return type == fs::file_type::symlink || type == fs::file_type::directory;
+}
+
+bool is_file_or_link(const fs::path& path) {
+  const fs::file_type type = entry_at(path);
+  return type == fs::file_type::symlink || type == fs::file_type::regular;
 }
 
 bool begins_with(const fs::path& file, std::string_view header) {
-  std::error_code code;
-  if (is_link_at(file) || !fs::is_regular_file(file, code)) return false;
+  if (entry_at(file) != fs::file_type::regular) return false;
   std::ifstream in(file, std::ios::binary);
   std::string begin(header.size(), '\0');
   return in.read(begin.data(), static_cast<std::streamsize>(begin.size())) && begin == header;
@@ -74,16 +74,15 @@ bool has_own_table(const fs::path& folder) {
 }
 
 /// The first file that lies in the folder of what a run would replace there; empty: none does. Beside a ledger SQLite's
-/// files are the ledger's, also where it is still empty.
+/// files are the ledger's, also where it is still empty. \throws OutputError where something can't be looked at
 std::string first_result(const Config& config) {
   const fs::path folder = config.output.dir;
-  std::error_code code;
   std::vector<std::string> names = run_tables();
   if (writes_labels(config)) names.emplace_back(labels_name);
   for (const std::string& name : names) {
-    if (is_link_at(folder / name) || fs::is_regular_file(folder / name, code)) return name;
+    if (is_file_or_link(folder / name)) return name;
   }
-  if (fs::exists(fs::symlink_status(folder / ledger_name, code))) return {};
+  if (has_entry(folder / ledger_name)) return {};
   for (const char* suffix : side_suffixes) {
     const fs::path name = beside_ledger(suffix);
     if (has_something(folder / name)) return name.string();
@@ -114,7 +113,7 @@ class OwnedLedger {
   /// \throws UnreadableError where what it lists can't be trusted
   OwnedLedger(const fs::path& file, const Ledger::Options& options) : database_(file, DatabaseAccess::read_write) {
     const bool has_lost_notes = check_schema(database_) == current_ledger_version && may_have_lost_notes(database_);
-    claim(database_, options.watch, options.on_watch);
+    claim(database_, options.watch);
     try {
       if (has_lost_notes) replace_lost_notes(database_);
       enter_left_notes(database_);
@@ -161,8 +160,7 @@ void tell_passed_over(const ListedFiles& listed, const fs::path& ledger, const L
 
 /// Nothing where there is no ledger, or none that can be read.
 std::unique_ptr<OwnedLedger> owned_ledger(const fs::path& file, const Ledger::Options& options) {
-  std::error_code code;
-  if (!fs::exists(fs::symlink_status(file, code))) return nullptr;
+  if (!has_entry(file)) return nullptr;
   try {
     return std::make_unique<OwnedLedger>(file, options);
   } catch (const UnreadableError&) {
@@ -185,20 +183,24 @@ void Ledger::check_folder(const Config& config) { check_folder(config, FolderLoc
 
 void Ledger::check_folder(const Config& config, const FolderLock& /*held*/) {
   const fs::path folder = config.output.dir;
+  const fs::path file = folder / ledger_name;
+  std::error_code code;
+  // Who may not enter the folder writes nothing in it, and is told so then.
+  const bool is_seen = fs::status_known(fs::symlink_status(file, code));
+  if (!is_seen && code == std::errc::permission_denied) return;
   if (is_moving_aside(folder)) {
     throw ConfigError(folder.string() + ": an earlier run was being moved aside with --fresh, which was interrupted; " +
                       "add --fresh, which does the rest");
   }
-  const fs::path file = folder / ledger_name;
-  std::error_code code;
   const auto has_ledger = [&] {
-    return fs::exists(file, code) && (!fs::is_regular_file(file, code) || fs::file_size(file, code) > 0);
+    const fs::file_type type = target_at(file);
+    return type != fs::file_type::not_found && (type != fs::file_type::regular || fs::file_size(file, code) > 0);
   };
   if (has_ledger()) return;
   const std::string found = first_result(config);
   // A folder that wasn't there couldn't be held: another process may have made it since, its ledger before its tables.
   if (found.empty() || has_ledger()) return;
-  const bool is_there = fs::exists(file, code);
+  const bool is_there = target_at(file) != fs::file_type::not_found;
   throw ConfigError(folder.string() + ": has " + found + ", but " +
                     (is_there ? "its run.sqlite is empty" : "no run.sqlite") +
                     "; name another folder, or use --fresh to move what is there aside");
@@ -206,9 +208,7 @@ void Ledger::check_folder(const Config& config, const FolderLock& /*held*/) {
 
 bool Ledger::has_results(const Config& config) {
   const fs::path folder = config.output.dir;
-  std::error_code code;
-  return fs::exists(fs::symlink_status(folder / ledger_name, code)) || is_moving_aside(folder) ||
-         !first_result(config).empty();
+  return has_entry(folder / ledger_name) || is_moving_aside(folder) || !first_result(config).empty();
 }
 
 std::string Ledger::move_aside(const Config& config, const Options& options) {
@@ -245,7 +245,7 @@ std::string Ledger::move_aside(const Config& config, const Options& options) {
   std::string aside = move.end(last);
   // What is left in them isn't the run's.
   for (const char* kind : slide_folders) {
-    if (!is_link_at(folder / kind)) fs::remove(folder / kind, code);
+    if (fs::is_directory(fs::symlink_status(folder / kind, code))) fs::remove(folder / kind, code);
   }
   return aside;
 }

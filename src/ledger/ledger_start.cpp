@@ -175,11 +175,13 @@ LedgerStart Ledger::begin(const std::vector<ManifestEntry>& manifest, bool retry
     const std::map<std::int64_t, std::int64_t> unwritten = counts_of_undone("unwritten");
     forget_manifest();
     EntryStatements with(database_, bins_);
+    const std::unordered_set<std::int64_t> with_files = slides_with_files(database_);
     for (std::size_t i = 0; i < manifest.size(); ++i) {
       const std::string state = enter(with, i, manifest[i], found[i], start);
       if (!manifest[i].mine) continue;
       const std::uint64_t size = found[i] ? found[i]->size : 0;
       slides_[i].path = manifest[i].path;
+      slides_[i].had_begun = with_files.contains(slides_[i].id);
       ++start.mine;
       start.bytes += size;
       const bool incomplete = state == "done" && slides_[i].incomplete;

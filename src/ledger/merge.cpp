@@ -237,11 +237,18 @@ void check_maps(const Config& config, const std::vector<ManifestEntry>& manifest
   }
 }
 
+Ledger::Options ledger_options_of(const MergeOptions& options) {
+  Ledger::Options ledger_options;
+  ledger_options.watch.on_watch = options.on_watch;
+  ledger_options.watch.is_stopped = options.stopped;
+  return ledger_options;
+}
+
 /// Brings the parts into the ledger, and writes the files of results. `result` has the configuration. \param is_new set
 /// once the ledger is this process's, where it wasn't there before
 void join(std::vector<Part>& parts, const std::vector<std::pair<std::string, std::string>>& settings,
           const std::vector<ManifestEntry>& manifest, const MergeOptions& options, MergeResult& result, bool& is_new) {
-  Ledger::Options ledger_options;
+  Ledger::Options ledger_options = ledger_options_of(options);
   ledger_options.settings = settings;
   Ledger ledger(result.config, ledger_options);
   is_new = ledger.is_new();
@@ -304,9 +311,14 @@ MergeResult merge_ledgers(const std::vector<std::string>& folders, const std::st
   if (manifest.empty()) result.warnings.push_back("none of the folders has a slide");
 
   if (options.fresh) {
-    Ledger::Options ledger_options;
+    Ledger::Options ledger_options = ledger_options_of(options);
     ledger_options.on_passed_over = [&result](const std::string& line) { result.warnings.push_back(line); };
-    result.aside = Ledger::move_aside(result.config, ledger_options);
+    try {
+      result.aside = Ledger::move_aside(result.config, ledger_options);
+    } catch (const WatchStopped&) {
+      result.stopped = true;
+      return result;
+    }
   }
   Ledger::check_folder(result.config);
   prepare_output(result.config);
@@ -314,6 +326,8 @@ MergeResult merge_ledgers(const std::vector<std::string>& folders, const std::st
   try {
     join(parts, settings, manifest, options, result, is_new);
   } catch (const Stopped&) {
+    result.stopped = true;
+  } catch (const WatchStopped&) {
     result.stopped = true;
   } catch (...) {
     // What wasn't there before isn't left behind.

@@ -16,7 +16,9 @@ namespace slidestream {
 
 struct MergeOptions {
   bool fresh = false;  ///< moves what is in the folder for joined results aside, once the folders were found to fit
-  std::function<bool()> stopped;  ///< asked between slides; true: nothing is merged. May be empty
+  std::function<bool()> stopped;  ///< asked between slides and while it waits; true: nothing is merged. May be empty
+  /// Called with a line where it waits for a run in that folder that can't be asked whether it lives. May be empty.
+  std::function<void(const std::string&)> on_watch = {};
 };
 
 /// What a merge found.

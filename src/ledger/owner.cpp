@@ -19,8 +19,8 @@ namespace slidestream {
 
 namespace {
 
-/// A beat no older than this shows that its process lives. Many times the time between two beats.
-constexpr std::int64_t fresh_seconds = 60;
+/// Until it has as many its process looks at its inputs, for which it may need longer than between two beats.
+constexpr std::int64_t beats_of_start = 2;
 
 std::string first_line(const char* file) {
   std::string line;
@@ -111,20 +111,34 @@ std::optional<Owner> read_owner(Database& database) {
   return owner;
 }
 
-bool is_dead(Database& database, const Owner& owner, std::chrono::milliseconds watch,
-             const std::function<void(const std::string&)>& on_watch) {
+std::chrono::milliseconds time_to_watch(const Owner& owner, std::int64_t now, const OwnerWatch& watch) {
+  const std::int64_t age = now - owner.beat_at;
+  // Its clock is ahead: an hour, or a moment. How old its beat is nobody can say.
+  if (age < 0) return watch.least;
+  const std::chrono::milliseconds left =
+      std::max<std::chrono::milliseconds>(watch.silence - std::chrono::seconds(age), std::chrono::milliseconds::zero());
+  return owner.beats < beats_of_start ? left + watch.least : std::max(left, watch.least);
+}
+
+bool is_dead(Database& database, const Owner& owner, const OwnerWatch& watch) {
   if (const auto alive = is_alive(owner.process)) return !*alive;
-  const std::int64_t age = unix_now() - owner.beat_at;
-  if (age >= 0 && age < fresh_seconds) return false;
-  // Clocks differ and jump: an old beat proves nothing, but none in all this time does.
-  if (on_watch) {
-    on_watch(database.file().parent_path().string() + ": its run on " + owner.process.name() +
-             " can't be asked from here; watched for a sign of life for " +
-             std::to_string(std::chrono::duration_cast<std::chrono::seconds>(watch).count()) + " s");
+  // Neither a new beat nor an old one proves anything: clocks differ and jump, and who was killed beat until then.
+  const std::int64_t now_seconds = unix_now();
+  const std::chrono::milliseconds time = time_to_watch(owner, now_seconds, watch);
+  const std::string subject = "the run on " + owner.process.name();
+  if (watch.on_watch) {
+    const std::int64_t age = now_seconds - owner.beat_at;
+    watch.on_watch(database.file().parent_path().string() + ": waiting up to " +
+                   std::to_string(std::chrono::ceil<std::chrono::seconds>(time).count()) + " s for " + subject +
+                   (age >= 0 ? ", last seen " + std::to_string(age) + " s ago" : std::string()) +
+                   ", which can't be asked from here; this start ends at once if that is alive");
   }
-  const auto end = std::chrono::steady_clock::now() + watch;
+  const auto end = std::chrono::steady_clock::now() + time;
   while (std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(std::min<std::chrono::milliseconds>(watch, std::chrono::milliseconds(500)));
+    if (watch.is_stopped && watch.is_stopped()) {
+      throw WatchStopped(database.file().parent_path().string() + ": interrupted while it waited for " + subject);
+    }
+    std::this_thread::sleep_for(std::min<std::chrono::milliseconds>(time, std::chrono::milliseconds(500)));
     const auto now = read_owner(database);
     if (!now) return true;
     if (now->beats != owner.beats || !(now->process == owner.process)) return false;
@@ -146,12 +160,11 @@ void refuse_if_in_use(const std::filesystem::path& file, bool to_go_on) {
   }
 }
 
-std::string claim(Database& database, std::chrono::milliseconds watch,
-                  const std::function<void(const std::string&)>& on_watch) {
+std::string claim(Database& database, const OwnerWatch& watch) {
   std::string token = new_token();
   while (true) {
     const auto judged = read_owner(database);
-    if (judged && !is_dead(database, *judged, watch, on_watch)) refuse(database.file(), *judged);
+    if (judged && !is_dead(database, *judged, watch)) refuse(database.file(), *judged);
     Transaction transaction(database);
     // While it was being judged another may have taken it.
     const auto owner = read_owner(database);

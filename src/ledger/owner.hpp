@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <slidestream/error.hpp>
 #include <string>
 
 #include "ledger/database.hpp"
@@ -38,11 +39,28 @@ struct Owner {
 
 std::optional<Owner> read_owner(Database& database);
 
-/// Whether the owner is known to be dead, or thought to be after watching it for as long as `watch` without a beat.
-/// One whose last beat was a moment ago by this machine's clock isn't watched: it lives. `on_watch` may be empty; it is
-/// called with a line that says what is waited for.
-bool is_dead(Database& database, const Owner& owner, std::chrono::milliseconds watch,
-             const std::function<void(const std::string&)>& on_watch);
+/// How an owner is watched that can't be asked.
+struct OwnerWatch {
+  std::chrono::milliseconds least{45'000};    ///< as long at least: clocks differ and jump
+  std::chrono::milliseconds silence{60'000};  ///< and until its last beat is as old; many times the time between two
+  /// Called with a line that says what is waited for. May be empty.
+  std::function<void(const std::string&)> on_watch = {};
+  /// Asked while it waits; true: it waits no longer. May be empty.
+  std::function<bool()> is_stopped = {};
+};
+
+/// The waiting for a sign of life was stopped. Nothing was changed.
+class WatchStopped : public ConfigError {
+ public:
+  using ConfigError::ConfigError;
+};
+
+/// How long a silent owner is watched. \param now  seconds since 1970
+std::chrono::milliseconds time_to_watch(const Owner& owner, std::int64_t now, const OwnerWatch& watch);
+
+/// Whether the owner is known to be dead, or thought to be after it was watched without a beat. The first beat ends
+/// that: it lives. \throws WatchStopped
+bool is_dead(Database& database, const Owner& owner, const OwnerWatch& watch);
 
 /// Before anything is written: a living process on this machine is told from its number alone, also where it has the
 /// ledger locked. Nor is a ledger of an earlier version written to when it is to be gone on with. Whatever can't be
@@ -50,9 +68,8 @@ bool is_dead(Database& database, const Owner& owner, std::chrono::milliseconds w
 void refuse_if_in_use(const std::filesystem::path& file, bool to_go_on);
 
 /// Enters this process as the owner, where there is none or a dead one, which is watched as by `is_dead`. Returns this
-/// process's token. \throws ConfigError where a living one has it
-std::string claim(Database& database, std::chrono::milliseconds watch,
-                  const std::function<void(const std::string&)>& on_watch);
+/// process's token. \throws ConfigError where a living one has it; WatchStopped
+std::string claim(Database& database, const OwnerWatch& watch);
 
 /// Seconds since 1970.
 std::int64_t unix_now() noexcept;

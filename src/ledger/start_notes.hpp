@@ -64,7 +64,7 @@ bool may_have_lost_notes(Database& database);
 void replace_lost_notes(Database& database);
 
 /// Rows of slides whose files may have their names, though the ledger doesn't list them: a process checked what was
-/// there and began them, and the ledger has had no result of the slide since.
+/// there and began them, and since then the slide wasn't done, nor did it fail when nothing was there.
 std::unordered_set<std::int64_t> slides_with_files(Database& database);
 
 /// The slide has a result: what the ledger lists of it counts. Within a transaction of the caller's.

@@ -17,6 +17,23 @@ using namespace slidestream::test;
 
 namespace fs = std::filesystem;
 
+namespace {
+
+/// The index of places leads to another row than the table has.
+void lead_index_astray(const fs::path& file) {
+  const auto index = [&](const std::string& where) {
+    tamper(file,
+           "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = 'CREATE INDEX slides_by_position ON "
+           "slides(position)" +
+               where + "' WHERE name = 'slides_by_position'");
+  };
+  index(" WHERE position > 9");
+  tamper(file, "UPDATE slides SET position = 7 WHERE id = 2");
+  index("");
+}
+
+}  // namespace
+
 TEST_CASE("a ledger that isn't one, or a newer one, is refused") {
   const TemporaryFolder folder;
   const Config config = ledger_config(folder / "out");
@@ -163,15 +180,7 @@ TEST_CASE("damage that no row shows") {
   }
   const auto opened = [&] { return message_of<OutputError>([&] { const Ledger ledger(config); }); };
   SUBCASE("an index that leads to another row") {
-    const auto index = [&](const std::string& where) {
-      tamper(file,
-             "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = 'CREATE INDEX slides_by_position ON "
-             "slides(position)" +
-                 where + "' WHERE name = 'slides_by_position'");
-    };
-    index(" WHERE position > 9");
-    tamper(file, "UPDATE slides SET position = 7 WHERE id = 2");
-    index("");
+    lead_index_astray(file);
     CHECK_MESSAGE(contains(opened(), "run.sqlite: damaged: "), opened());
     CHECK(contains(opened(), "; --fresh moves such a run aside"));
     CHECK(contains(message_of<OutputError>([&] { merge_ledgers({config.output.dir}, (folder / "m").string()); }),
@@ -272,15 +281,7 @@ TEST_CASE("a status says what is damaged, and shows the rest") {
     CHECK(read_status(folder / "out").bytes == 10);
   }
   SUBCASE("an index that leads to another row") {
-    const auto index = [&](const std::string& where) {
-      tamper(file,
-             "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = 'CREATE INDEX slides_by_position ON "
-             "slides(position)" +
-                 where + "' WHERE name = 'slides_by_position'");
-    };
-    index(" WHERE position > 9");
-    tamper(file, "UPDATE slides SET position = 7 WHERE id = 2");
-    index("");
+    lead_index_astray(file);
     CHECK_MESSAGE(contains(found(), "faults that SQLite finds in the table slides: "), found());
   }
 }
@@ -298,7 +299,8 @@ TEST_CASE("times that no clock gives") {
   CHECK(read_status(folder / "out").bytes_per_second == 0);
   std::string told;
   {
-    const Ledger ledger(config, {std::chrono::milliseconds(100), [&](const std::string& line) { told = line; }});
+    const auto tell = [&](const std::string& line) { told = line; };
+    const Ledger ledger(config, {{std::chrono::milliseconds(100), std::chrono::milliseconds(0), tell}});
   }
   CHECK(contains(told, "far, process 7"));
   // A file's own.

@@ -1,5 +1,8 @@
 // --fresh: an earlier run is moved aside, all of it or nothing, also where its ledger can't be read.
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
@@ -14,6 +17,7 @@
 #include "ledger/artifact_files.hpp"
 #include "ledger/aside.hpp"
 #include "ledger_runs.hpp"
+#include "support/nobody.hpp"
 
 using namespace slidestream;
 using namespace slidestream::test;
@@ -310,6 +314,45 @@ TEST_CASE("where one file can't be moved all stay where they are") {
   // Nobody has it.
   fs::remove_all(out / staging);
   { const Ledger ledger(config); }
+}
+
+TEST_CASE("where something can't be looked at nothing moves") {
+  const TemporaryFolder folder;
+  const Config config = earlier_run(folder);
+  const fs::path out = config.output.dir;
+  const std::set<std::string> before = files_in(out);
+  // Whoever moves it may do everything but enter the folder: the superuser's right to is given up.
+  const auto open_to_all = [&] {
+    REQUIRE(::chmod(folder.path().c_str(), 0755) == 0);
+    REQUIRE(::chmod(out.c_str(), 0777) == 0);
+    for (const auto& entry : fs::directory_iterator(out)) {
+      if (entry.is_regular_file()) REQUIRE(::chmod(entry.path().c_str(), 0666) == 0);
+    }
+  };
+  open_to_all();
+  {
+    const Nobody nobody;
+    if (::faccessat(AT_FDCWD, out.c_str(), W_OK | X_OK, AT_EACCESS) != 0) {
+      MESSAGE("SKIPPED: nobody may reach the folder for temporary files");
+      return;
+    }
+  }
+  for (const ::mode_t mode : {0, 0311}) {
+    CAPTURE(mode);
+    REQUIRE(::chmod((out / "images").c_str(), mode) == 0);
+    std::string message;
+    {
+      const Nobody nobody;
+      message = message_of<OutputError>([&] { Ledger::move_aside(config, {}); });
+    }
+    REQUIRE(::chmod((out / "images").c_str(), 0700) == 0);
+    CHECK_MESSAGE(message.starts_with((out / "images").string()), message);
+    CHECK_MESSAGE(contains(message, ": can't be looked at: Permission denied"), message);
+    CHECK(files_in(out) == before);
+    CHECK_FALSE(fs::exists(out / staging));
+  }
+  { const Ledger ledger(config); }
+  CHECK(Ledger::move_aside(config, {}) == (out / "earlier-1").string());
 }
 
 TEST_CASE("a folder of slides that is a link moves as one, and what it leads to stays") {

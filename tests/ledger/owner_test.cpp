@@ -7,9 +7,7 @@
 #include <chrono>
 #include <filesystem>
 #include <map>
-#include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "ledger/ledger.hpp"
@@ -101,43 +99,65 @@ TEST_CASE("processes that died are counted for the slides that they worked on, u
   CHECK(deaths().empty());
 }
 
-TEST_CASE("another machine's owner lives while it beats (long)") {
+TEST_CASE("how long an owner that can't be asked is watched") {
+  using namespace std::chrono_literals;
+  const OwnerWatch watch;
+  Owner owner;
+  owner.beats = 10;
+  owner.beat_at = 1000;
+  CHECK(time_to_watch(owner, 1000, watch) == 60s);
+  CHECK(time_to_watch(owner, 1010, watch) == 50s);
+  CHECK(time_to_watch(owner, 1030, watch) == 45s);
+  CHECK(time_to_watch(owner, 1000 + (std::int64_t{1} << 40), watch) == 45s);
+  CHECK(time_to_watch(owner, 990, watch) == 45s);  // its clock is ahead of ours
+  // It looks at its inputs, and beats later.
+  owner.beats = 1;
+  CHECK(time_to_watch(owner, 1010, watch) == 95s);
+  CHECK(time_to_watch(owner, 1100, watch) == 45s);
+}
+
+TEST_CASE("another machine's or container's owner lives while it beats") {
   using namespace std::chrono_literals;
   const TemporaryFolder folder;
   const Config config = ledger_config(folder / "out");
+  const fs::path file = folder / "out/run.sqlite";
   const auto elsewhere = [&](std::int64_t seconds_ago) {
-    tamper(folder / "out/run.sqlite", "INSERT OR REPLACE INTO owner VALUES(1, 'x', 'far', 'y', 'z', 7, 8, 9, 10, " +
-                                          std::to_string(unix_now() - seconds_ago) + ")");
+    tamper(file, "INSERT OR REPLACE INTO owner VALUES(1, 'x', 'far', 'y', 'z', 7, 8, 9, 10, " +
+                     std::to_string(unix_now() - seconds_ago) + ")");
   };
   { const Ledger ledger(config); }
-  elsewhere(5);
-  CHECK(contains(message_of<ConfigError>([&] { const Ledger ledger(config, {1h, {}}); }), "far, process 7"));
-  CHECK_FALSE(read_status(folder / "out").owner_is_alive);
   std::string told;
-  for (const std::int64_t ago : {3600, -3600}) {  // its clock may be ahead of ours
+  const auto tell = [&](const std::string& line) { told = line; };
+  // Killed a moment ago or long ago; or its clock is ahead of ours.
+  for (const std::int64_t ago : {0, 3600, -3600}) {
     elsewhere(ago);
-    const Ledger ledger(config, {600ms, [&](const std::string& line) { told = line; }});
-    CHECK(contains(told, "far, process 7 can't be asked from here"));
+    CHECK_FALSE(read_status(folder / "out").owner_is_alive);
+    const Ledger ledger(config, {{100ms, 100ms, tell}});
+    CHECK(contains(told, (folder / "out").string() + ": waiting up to 1 s for the run on far, process 7"));
+    CHECK(contains(told, ", last seen ") == (ago >= 0));
   }
-  elsewhere(3600);
-  // It beats behind the first look, whenever the watch begins.
-  std::thread beat;
-  const auto begin_to_beat = [&](const std::string&) {
-    beat = std::thread([&] {
-      std::this_thread::sleep_for(700ms);
-      // A look locks the ledger for a moment.
-      while (message_of<std::runtime_error>(
-                 [&] { tamper(folder / "out/run.sqlite", "UPDATE owner SET beats = beats + 1"); }) != "") {
-        std::this_thread::sleep_for(10ms);
-      }
-    });
-  };
-  CHECK(contains(message_of<ConfigError>([&] {
-                   const Ledger ledger(config, {60s, begin_to_beat});
+  elsewhere(5);
+  CHECK(Ledger::move_aside(config, {{100ms, 100ms, tell}}) == (folder / "out/earlier-1").string());
+  { const Ledger ledger(config); }
+  for (const std::int64_t ago : {5, 3600}) {
+    elsewhere(ago);
+    // It beats behind the first look, whenever the watch begins.
+    const auto beat = [&](const std::string&) { tamper(file, "UPDATE owner SET beats = beats + 1"); };
+    const auto begin = std::chrono::steady_clock::now();
+    CHECK(contains(message_of<ConfigError>([&] {
+                     const Ledger ledger(config, {{1h, 1h, beat}});
+                   }),
+                   "belongs to a run on far, process 7"));
+    CHECK(std::chrono::steady_clock::now() - begin < 1min);
+  }
+  // Who waits may be told to stop.
+  int asked = 0;
+  const auto is_stopped = [&] { return ++asked > 1; };
+  CHECK(contains(message_of<WatchStopped>([&] {
+                   const Ledger ledger(config, {{1h, 1h, {}, is_stopped}});
                  }),
-                 "far, process 7"));
-  REQUIRE(beat.joinable());
-  beat.join();
+                 ": interrupted while it waited for the run on far, process 7"));
+  CHECK(asked == 2);
 }
 
 TEST_CASE("who was replaced writes no more") {

@@ -120,6 +120,43 @@ TEST_CASE("what a dead process noted is entered once") {
   }
 }
 
+TEST_CASE("a slide that fails behind an attempt that died keeps what that may have named") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const auto manifest = make_files(folder, 3);
+  die(config, manifest, [](Ledger& ledger) {
+    ledger.image_names();
+    for (const std::size_t slide : {0, 1}) {
+      ledger.started(slide);
+      ledger.files_begun(slide);
+    }
+  });
+  // The first one's image had got its name; the other's hadn't.
+  fs::create_directories(folder / "out/images");
+  folder.write("out/images/slide-0.sobel.ome.tif", std::string("made"));
+  folder.write("out/images/slide-1.sobel.partial.ome.tif", std::string("begun"));
+  folder.write("out/images/slide-2.sobel.ome.tif", std::string("another's"));
+  Ledger ledger(config);
+  const auto left = [&] {
+    Database database(ledger.file(), DatabaseAccess::read_write);
+    return slides_with_files(database);
+  };
+  const auto attempt = [&](bool fails) {
+    ledger.begin(manifest, true);
+    for (std::size_t i = 0; i < manifest.size(); ++i) {
+      ledger.started(i);
+      ledger.files_begun(i);
+      SlideResult slide = fails ? failure_of(manifest[i].path, {"read", {}, "why"}) : result_of(manifest[i].path, i);
+      ledger.ended(i, slide);
+    }
+    return left();
+  };
+  using Ids = std::unordered_set<std::int64_t>;
+  CHECK(attempt(true) == Ids{1});
+  CHECK(attempt(true) == Ids{1});
+  CHECK(attempt(false).empty());
+}
+
 TEST_CASE("a process that ended and couldn't write that down has not died") {
   const TemporaryFolder folder;
   const Config config = ledger_config(folder / "out");

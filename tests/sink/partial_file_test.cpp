@@ -1,6 +1,9 @@
 #include "sink/partial_file.hpp"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <barrier>
@@ -16,6 +19,7 @@
 #include <vector>
 
 #include "support/temporary_folder.hpp"
+#include "support/test_data.hpp"
 
 using namespace slidestream;
 
@@ -98,6 +102,38 @@ TEST_CASE("what gets a file's final name while it is written stays, and what had
   PartialFile file(target, ours);
   file.publish();
   CHECK(text_of(target) == "ours");
+}
+
+TEST_CASE("a file that is deleted and made again is another one") {
+  const test::TemporaryFolder folder;
+  const std::filesystem::path target = folder / "a.ome.tif";
+  const auto state = [&] {
+    struct ::statx about {};
+    const int code = ::statx(AT_FDCWD, target.c_str(), AT_SYMLINK_NOFOLLOW, STATX_INO | STATX_BTIME, &about);
+    return code == 0 && (about.stx_mask & STATX_BTIME) != 0 ? about.stx_ino : 0;
+  };
+  std::ofstream(target) << "before";
+  if (state() == 0) return test::report_skipped("the file system doesn't keep when a file was made");
+  // Its times change with its rights.
+  {
+    PartialFile file(target, std::as_bytes(std::span("ours", 4)));
+    std::filesystem::permissions(target, std::filesystem::perms::owner_all);
+    file.publish();
+  }
+  CHECK(text_of(target) == "ours");
+  for (int tries = 0; tries < 20; ++tries) {
+    PartialFile file(target, std::as_bytes(std::span("ours", 4)));
+    const auto before = state();
+    // The clock of a file system has ticks.
+    ::usleep(20'000);
+    std::filesystem::remove(target);
+    std::ofstream(target) << "theirs";
+    const bool is_alike = state() == before;
+    CHECK_THROWS_AS(file.publish(), OutputError);
+    CHECK(text_of(target) == "theirs");
+    if (is_alike) return;
+  }
+  MESSAGE("no file got the number of the one before");
 }
 
 TEST_CASE("what takes the place of a file that is written isn't discarded with it") {

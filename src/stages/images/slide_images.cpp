@@ -43,7 +43,6 @@ class Places {
       : slide_(slide.path), names_(names), folder_(config.output.dir) {}
 
   Place of(const std::string& suffix, const std::string& folder = images_folder) const {
-    if (!names_.place) make_folder(folder_ / folder);
     const std::string name = names_.name + suffix;
     Place place = {folder_ / folder / name, folder + "/" + name};
     if (names_.place) {
@@ -52,6 +51,8 @@ class Places {
     }
     check_length(place.path.filename().string());
     if (names_.check) names_.check(place.path);
+    // Behind the check: where the folder of a run was moved away, it isn't made anew.
+    if (!names_.place) make_folder(folder_ / folder);
     for (const std::filesystem::path& file : {place.path, partial_name(place.path)}) {
       std::error_code ignored;
       // A folder that is written is emptied first.
