@@ -647,6 +647,18 @@ class Verify(BatchCase):
         self.assertOneLine(self.verify(), 2, f"{record}: isn't what")
         self.assertEqual(other.read_text(), "keep\n")
 
+    def test_a_map_that_a_killed_run_had_not_written_is_not_missing(self):
+        map_file = self.out / "maps/b.tif"
+        map_file.unlink()
+        database = sqlite3.connect(self.out / "run.sqlite")
+        self.addCleanup(database.close)
+        with database:
+            database.execute("INSERT INTO owner VALUES(1, 'x', 'far', 'y', 'z', 7, 8, 9, 10, 11)")
+        self.assertOneLine(self.verify(), 0, "1 map isn't written yet: the run is under way, or was killed")
+        with database:
+            database.execute("DELETE FROM owner")
+        self.assertOneLine(self.verify(), 1, f"{map_file}: is missing")
+
     def test_a_map_that_is_no_file(self):
         map_file = self.out / "maps/b.tif"
         map_file.unlink()

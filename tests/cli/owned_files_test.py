@@ -39,6 +39,21 @@ class Partial(BatchCase):
         self.assertDone(run("convert", slides, "--out", self.out, "--retry-failed", "--overwrite"))
         self.assertEqual(sorted(os.listdir(images)), [f"{name}.identity.ome.tif" for name in "abcd"])
 
+    def test_one_that_another_run_began_is_replaced_with_a_line(self):
+        slides, other = self.folder_of("a.svs"), self.folder / "other.ome.tif"
+        image, partial = (self.out / f"images/a.identity{suffix}" for suffix in (".ome.tif", ".partial.ome.tif"))
+        partial.parent.mkdir(parents=True)
+        self.assertDone(run("convert", slides / "a.svs", other))
+        line = f"{partial}: another run of this program began it: it is replaced"
+        shutil.copy(other, partial)
+        self.assertIn(line, self.assertDone(run("convert", slides, "--out", self.out)).stderr)
+        self.assertFalse(partial.exists())
+        # This run's own, as a kill leaves it.
+        shutil.copy(other, partial)
+        image.unlink()
+        self.assertNotIn(line, self.assertDone(run("convert", slides, "--out", self.out)).stderr)
+        self.assertTrue(image.exists())
+
     def test_files_of_others_beside_one_image(self):
         slide = self.folder_of("s.svs") / "s.svs"
         for number, (target, names, named) in enumerate((
@@ -501,6 +516,21 @@ class Unlisted(BatchCase):
         self.sql(*killed, noted)
         self.assertDone(run(*self.command, "--fresh"))
         self.assertEqual((self.out / "earlier-1/images" / self.image.name).read_bytes(), whole)
+
+    def test_one_that_a_dead_process_named_is_replaced_also_after_a_failure(self):
+        self.assertDone(run(*self.command))
+        whole, slide = self.image.read_bytes(), self.slides / "a.svs"
+        good = slide.read_bytes()
+        self.sql("DELETE FROM artifacts WHERE slide = (SELECT id FROM slides WHERE CAST(image_name AS TEXT) = 'a')",
+                 "UPDATE slides SET state = 'pending', cause = '', ended_at = NULL WHERE CAST(image_name AS TEXT) = 'a'",
+                 "INSERT INTO meta SELECT 'files of ' || id, '' FROM slides WHERE CAST(image_name AS TEXT) = 'a'")
+        slide.write_bytes(good[:3000])
+        for more in [], ["--retry-failed"]:
+            self.assertEqual(run(*self.command, *more).returncode, 1)
+        slide.write_bytes(good)
+        self.assertDone(run(*self.command, "--retry-failed"))
+        self.assertEqual(self.image.read_bytes(), whole)
+        self.assertDone(run("verify", self.out))
 
     def test_folders_of_others_without_a_description_stay(self):
         shutil.copy(self.slides / "a.svs", self.slides / "c.svs")
