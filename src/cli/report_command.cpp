@@ -8,10 +8,12 @@
 #include <iostream>
 #include <memory>
 #include <slidestream/error.hpp>
+#include <slidestream/pipeline.hpp>
 #include <string>
 
 #include "cli/own_files.hpp"
 #include "cli/shortage.hpp"
+#include "cli/signals.hpp"
 #include "cli/terminal.hpp"
 #include "config/printable.hpp"
 #include "report/report.hpp"
@@ -42,7 +44,16 @@ int write(Options options) {
     told = std::chrono::steady_clock::now();
     spdlog::info("{} of {} thumbnails", done, all);
   };
-  const report::ReportResult result = report::write_report(wanted);
+  RunControl control;
+  const SignalScope signals(control);
+  wanted.stopped = [&control] { return control.stop_requested(); };
+  report::ReportResult result;
+  try {
+    result = report::write_report(wanted);
+  } catch (const StoppedError&) {
+    spdlog::warn("interrupted: {} isn't written", printable(wanted.html));
+    return 128 + std::max(1, SignalScope::received());
+  }
   for (const std::string& warning : result.warnings) spdlog::warn("{}", warning);
   const Style style = Style::of(1);
   const auto counted = [](std::size_t n, const char* thing) { return count_text(n) + thing + (n == 1 ? "" : "s"); };

@@ -14,7 +14,7 @@ namespace slidestream::report {
 
 Cohorts::Cohorts(const std::string& manifest, const std::string& column) {
   namespace fs = std::filesystem;
-  const std::string text = read_text_file(manifest);
+  const std::string text = read_text_file(manifest, FileOrigin::given);
   const std::vector<CsvRecord> records = list_records(text, manifest);
   if (records.empty())
     throw ConfigError(manifest + ": is empty; expected a header with the column " + one_line(column));

@@ -59,17 +59,17 @@ Json files_json(const SlideResult& slide, const fs::path& folder, const fs::path
   return files;
 }
 
-std::vector<MadeImage> made_images(const SlideResult& slide, const Config& config, const fs::path& folder) {
+std::vector<MadeImage> made_images(const SlideResult& slide, const fs::path& folder) {
   std::vector<MadeImage> made;
   for (std::size_t k = 0; k < slide.artifacts.size() && made.size() < most_made_images; ++k) {
     const Artifact& artifact = slide.artifacts[k];
     if (artifact.maker == "volume") {
       const bool labels = artifact.product == "labels";
-      made.push_back({k, folder / artifact.file, labels ? std::optional(Labels{}) : std::nullopt, 0, true});
+      made.push_back({k, folder, artifact.file, artifact.bytes, labels ? std::optional(Labels{}) : std::nullopt, true});
       continue;
     }
     if (!artifact.file.ends_with(".ome.tif") && !artifact.file.ends_with(".dzi")) continue;
-    made.push_back({k, folder / artifact.file, labels_of(artifact, slide), config.image.tile});
+    made.push_back({k, folder, artifact.file, artifact.bytes, labels_of(artifact, slide)});
   }
   return made;
 }

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include <slidestream/config.hpp>
 #include <slidestream/results.hpp>
 
 #include "report/pictures.hpp"
@@ -24,6 +23,6 @@ nlohmann::ordered_json files_json(const SlideResult& slide, const std::filesyste
                                   const std::filesystem::path& page);
 
 /// Those that pictures can be made of.
-std::vector<MadeImage> made_images(const SlideResult& slide, const Config& config, const std::filesystem::path& folder);
+std::vector<MadeImage> made_images(const SlideResult& slide, const std::filesystem::path& folder);
 
 }  // namespace slidestream::report

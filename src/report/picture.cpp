@@ -6,12 +6,15 @@
 #include <jpeglib.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <functional>
 #include <limits>
 #include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
+
+#include "slide/decode_memory.hpp"
 
 namespace slidestream::report {
 
@@ -116,13 +119,25 @@ std::size_t level_for(const Slide& slide, const std::filesystem::path& path, int
   return number;
 }
 
+/// Takes memory for rows, before any for a tile: so no two threads wait for each other.
+DecodeMemory::Lease take_rows(const Slide& slide, std::uint64_t bytes, const Reading& reading) {
+  if (reading.rows == nullptr) return {};
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  DecodeMemory::Lease lease = reading.rows->take(std::min(bytes, reading.rows->size()), reading.open.give_up);
+  if (!lease) throw StoppedError(slide.info().path.string() + ": waited for memory when the report gave it up");
+  if (reading.waited) reading.waited(std::chrono::duration<double>(Clock::now() - begin).count());
+  return lease;
+}
+
 /// Calls `visit` with the rows of a level from top to bottom.
-void for_each_row(const Slide& slide, std::size_t number, const PixelFormat& format,
+void for_each_row(const Slide& slide, std::size_t number, const PixelFormat& format, const Reading& reading,
                   const std::function<void(std::int64_t, const std::uint8_t*)>& visit) {
   const Level& level = slide.info().levels[number];
   const bool grey = format == luminance_format;
   const std::int64_t pitch = level.width * (grey ? 1 : 3);
   const std::int64_t most_rows = std::min(level.height, std::max<std::int64_t>(level.tile_height, 1));
+  const DecodeMemory::Lease lease = take_rows(slide, static_cast<std::uint64_t>(most_rows * pitch), reading);
   std::vector<std::uint8_t> rows(static_cast<std::size_t>(most_rows * pitch));
   for (std::int64_t first = 0; first < level.height; first += most_rows) {
     const HostPixels part = {rows.data(), pitch, level.width, std::min(most_rows, level.height - first), format};
@@ -158,18 +173,21 @@ Rgb class_colour(int label) {
   return colours[static_cast<std::size_t>(label) % colours.size()];
 }
 
-ColourImage read_thumbnail(const std::filesystem::path& path, int side, int channel) {
+ColourImage read_thumbnail(const std::filesystem::path& path, int side, const Reading& reading) {
+  OpenOptions options = reading.open;
   // A page shows numbers as sRGB's.
-  const auto slide = Slide::open(path, {.channel = channel, .to_srgb = true});
+  options.to_srgb = true;
+  const auto slide = Slide::open(path, options);
   const std::size_t number = level_for(*slide, path, side);
   const Level& level = slide->info().levels[number];
   BoxAverage average(level.width, level.height, side);
-  for_each_row(*slide, number, rgb_format, [&](std::int64_t y, const std::uint8_t* row) { average.add_row(y, row); });
+  for_each_row(*slide, number, rgb_format, reading,
+               [&](std::int64_t y, const std::uint8_t* row) { average.add_row(y, row); });
   return average.take();
 }
 
-ColourImage read_label_thumbnail(const std::filesystem::path& path, int side, Labels classes) {
-  const auto slide = Slide::open(path);
+ColourImage read_label_thumbnail(const std::filesystem::path& path, int side, Labels classes, const Reading& reading) {
+  const auto slide = Slide::open(path, reading.open);
   const std::size_t number = level_for(*slide, path, side);
   const Level& level = slide->info().levels[number];
   const std::int64_t longer = std::max<std::int64_t>({level.width, level.height, 1});
@@ -178,7 +196,7 @@ ColourImage read_label_thumbnail(const std::filesystem::path& path, int side, La
   image.width = static_cast<int>(std::max<std::int64_t>(1, level.width * shown / longer));
   image.height = static_cast<int>(std::max<std::int64_t>(1, level.height * shown / longer));
   int made = 0;
-  for_each_row(*slide, number, luminance_format, [&](std::int64_t y, const std::uint8_t* row) {
+  for_each_row(*slide, number, luminance_format, reading, [&](std::int64_t y, const std::uint8_t* row) {
     for (; made < image.height && made * level.height / image.height == y; ++made) {
       for (std::int64_t x = 0; x < image.width; ++x) {
         const int label = row[x * level.width / image.width];

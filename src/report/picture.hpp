@@ -4,10 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include <slidestream/results.hpp>
+#include <slidestream/slide.hpp>
 
 namespace slidestream::report {
 
@@ -32,14 +35,24 @@ struct Labels {
   int end = 0;
 };
 
+/// What bounds the reading of a file for a picture.
+struct Reading {
+  OpenOptions open = {};  ///< with `give_up`, and with the memory that all threads decode tiles in
+  /// Where rows of pixels are held, of all threads; null: without a limit.
+  std::shared_ptr<DecodeMemory> rows = nullptr;
+  /// Called with the seconds that were waited for such memory. May be empty.
+  std::function<void(double seconds)> waited = {};
+};
+
 /// A slide's or an image's thumbnail from its own levels: the smallest one with a longer side of at least `side`
 /// pixels, averaged down to it. A slide smaller than that is shown as it is. \throws SlideError when it can't be read,
-/// or all its levels are too large to be read for this. \param channel  as `OpenOptions` has it
-ColourImage read_thumbnail(const std::filesystem::path& path, int side, int channel = -1);
+/// or all its levels are too large to be read for this; StoppedError
+ColourImage read_thumbnail(const std::filesystem::path& path, int side, const Reading& reading = {});
 
 /// The same of an image of labels, in the colours of their classes, others in grey: each pixel is one of the level's.
-/// \throws SlideError.
-ColourImage read_label_thumbnail(const std::filesystem::path& path, int side, Labels classes);
+/// \throws SlideError; StoppedError
+ColourImage read_label_thumbnail(const std::filesystem::path& path, int side, Labels classes,
+                                 const Reading& reading = {});
 
 /// Averaged down so that the longer side has at most `side` pixels.
 ColourImage shrunk(const ColourImage& image, int side);

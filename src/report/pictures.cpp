@@ -2,18 +2,25 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <chrono>
+#include <exception>
 #include <filesystem>
+#include <memory>
+#include <new>
 #include <slidestream/error.hpp>
+#include <string_view>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "config/suggest.hpp"
+#include "report/deep_zoom_picture.hpp"
+#include "report/own_file.hpp"
 #include "report/page.hpp"
 #include "report/picture.hpp"
-#include "report/text_file.hpp"
 #include "report/volume_cuts.hpp"
+#include "slide/decode_memory.hpp"
+#include "slide/open_options.hpp"
 
 namespace slidestream::report {
 
@@ -50,88 +57,174 @@ std::string without_path(std::string text, const std::string& path) {
   return one_line(text);
 }
 
+/// What all pictures of a report share.
+struct SharedLimits {
+  explicit SharedLimits(const PictureLimits& given)
+      : limits(given),
+        tiles(std::make_shared<DecodeMemory>(given.decode_bytes)),
+        rows(std::make_shared<DecodeMemory>(given.row_bytes)) {}
+
+  bool is_stopped() const { return limits.stopped && limits.stopped(); }
+
+  const PictureLimits& limits;
+  std::shared_ptr<DecodeMemory> tiles;
+  std::shared_ptr<DecodeMemory> rows;
+};
+
+/// One picture that is being made: its time begins here. Used by one thread.
+class PictureWork {
+ public:
+  PictureWork(const PictureSource& source, const SharedLimits& shared) : source_(source), shared_(shared) {
+    const int own = source.config == nullptr ? 0 : source.config->input.max_seconds;
+    seconds_ = own > 0 ? std::min(own, shared.limits.most_seconds) : shared.limits.most_seconds;
+  }
+
+  bool is_late() const { return Clock::now() - begin_ > std::chrono::seconds(seconds_); }
+  std::string text_of_limit() const {
+    const bool is_own = source_.config != nullptr && source_.config->input.max_seconds == seconds_;
+    return "took longer than " + (is_own ? "input.max_seconds = " + std::to_string(seconds_)
+                                         : std::to_string(seconds_) + " s, which a report gives a picture");
+  }
+  std::function<bool()> give_up() const {
+    return [this] { return shared_.is_stopped() || is_late(); };
+  }
+
+  /// Of the slide, as its run opened it.
+  Reading of_slide() {
+    Reading reading = of_own();
+    OpenOptions& options = reading.open;
+    options.openslide = "auto";
+    if (source_.config == nullptr) return reading;
+    const OpenOptions bounds = std::move(options);
+    options = open_options(*source_.config, source_.path);
+    options.give_up = bounds.give_up;
+    options.decode_memory = bounds.decode_memory;
+    options.max_tiles = std::min(options.max_tiles, bounds.max_tiles);
+    // A ledger may say that no library is loaded, and not which one is: it may come from anybody.
+    options.openslide = options.openslide == "never" ? "never" : "auto";
+    options.srgb_for_browsers = false;
+    options.shrink_on_load = false;
+    return reading;
+  }
+
+  /// Of an image that a run made, which this program reads itself.
+  Reading of_own() {
+    Reading reading;
+    reading.open.give_up = give_up();
+    reading.open.decode_memory = shared_.tiles;
+    reading.open.openslide = "never";
+    reading.rows = shared_.rows;
+    reading.waited = [this](double seconds) {
+      begin_ += std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    };
+    return reading;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  const PictureSource& source_;
+  const SharedLimits& shared_;
+  int seconds_ = 0;
+  Clock::time_point begin_ = Clock::now();
+};
+
+/// A setting that doesn't change what a report takes.
+std::string without_advice(std::string text) {
+  constexpr std::string_view advice = "; raise pipeline.memory_mib";
+  if (text.ends_with(advice)) text.resize(text.size() - advice.size());
+  return text;
+}
+
 /// The picture that `read` gives of a file, or why there is none.
-Thumbnail thumbnail_of(const std::string& file, std::size_t most, const std::function<std::string()>& read) {
+Thumbnail thumbnail_of(const std::string& file, std::size_t most, const PictureWork& work,
+                       const std::function<std::string()>& read) {
   if (most == 0) return {.jpeg = {}, .absent = "no room for it in this file"};
   Thumbnail thumbnail;
   try {
     thumbnail.jpeg = read();
     if (thumbnail.jpeg.empty()) thumbnail.absent = "no room for it in this file";
-  } catch (const Error& error) {
-    thumbnail.absent = without_path(error.what(), file);
+  } catch (const StoppedError&) {
+    thumbnail.absent = work.text_of_limit();
   } catch (const std::bad_alloc&) {
     thumbnail.absent = "out of memory";
+  } catch (const std::exception& error) {
+    thumbnail.absent = without_path(without_advice(error.what()), file);
   }
   return thumbnail;
 }
 
-/// The largest level that is one tile of at most `largest_thumbnail` pixels, which is a JPEG file by itself.
-std::string deep_zoom_tile(const MadeImage& image, std::size_t most) {
-  const std::filesystem::path folder = image.path.parent_path() / (image.path.stem().string() + "_files");
-  const auto side = static_cast<unsigned>(std::clamp(image.tile, 1, largest_thumbnail));
-  for (int level = std::bit_width(side) - 1; level >= 0; --level) {
-    const std::filesystem::path file = folder / std::to_string(level) / "0_0.jpg";
-    std::error_code code;
-    if (!std::filesystem::exists(file, code)) continue;
-    std::string bytes = read_text_file(file.string());
-    if (bytes.size() <= most) return bytes;
-  }
-  return {};
-}
-
-/// \param source  the slide's file, or the volume's
-Thumbnail picture_of(const MadeImage& image, const std::string& source, std::size_t most) {
-  return thumbnail_of(image.path.string(), most, [&] {
+/// \param slide  the slide's file, or the volume's
+Thumbnail picture_of(const MadeImage& image, const PictureSource& source, const std::string& slide, std::size_t most,
+                     const SharedLimits& shared) {
+  PictureWork work(source, shared);
+  const std::filesystem::path path = image.path();
+  return thumbnail_of(path.string(), most, work, [&] {
+    if (path.extension() == ".dzi") return deep_zoom_picture(image.folder, image.name, image.bytes, most);
+    check_own_file(image.folder, image.name, image.bytes);
     if (image.is_volume) {
-      return fitting_jpeg(image.labels ? read_volume_cuts(source, image.path) : read_volume_cuts(image.path), most);
+      return fitting_jpeg(
+          image.labels ? read_volume_cuts(slide, path, work.give_up()) : read_volume_cuts(path, work.give_up()), most);
     }
-    if (image.path.extension() == ".dzi") return deep_zoom_tile(image, most);
-    return fitting_jpeg(image.labels ? read_label_thumbnail(image.path, largest_thumbnail, *image.labels)
-                                     : read_thumbnail(image.path, largest_thumbnail),
+    const Reading reading = work.of_own();
+    return fitting_jpeg(image.labels ? read_label_thumbnail(path, largest_thumbnail, *image.labels, reading)
+                                     : read_thumbnail(path, largest_thumbnail, reading),
                         most);
   });
 }
 
-Thumbnails thumbnails_of(const PictureSource& source, const Room& room) {
+Thumbnails thumbnails_of(const PictureSource& source, const Room& room, const SharedLimits& shared) {
+  Thumbnails made;
+  if (source.failed) {
+    // What failed may take as long, or as much memory, again.
+    made.slide.absent = "its run failed on it, so its file isn't opened here";
+    made.made.assign(source.made.size(), made.slide);
+    return made;
+  }
   // The file behind the path is known absolutely; the folder may have moved since, and the path may hold.
   std::error_code code;
   const std::string& file = std::filesystem::exists(source.canonical, code) ? source.canonical : source.path;
-  Thumbnails made;
-  made.slide = thumbnail_of(file, room.slide, [&] {
-    return fitting_jpeg(
-        source.is_volume ? read_volume_cuts(file) : read_thumbnail(file, largest_thumbnail, source.channel),
-        room.slide);
+  PictureWork work(source, shared);
+  made.slide = thumbnail_of(file, room.slide, work, [&] {
+    return fitting_jpeg(source.is_volume ? read_volume_cuts(file, work.give_up())
+                                         : read_thumbnail(file, largest_thumbnail, work.of_slide()),
+                        room.slide);
   });
-  for (const MadeImage& image : source.made) made.made.push_back(picture_of(image, file, room.made));
+  for (const MadeImage& image : source.made) {
+    if (shared.is_stopped()) break;
+    made.made.push_back(picture_of(image, source, file, room.made, shared));
+  }
   return made;
 }
 
 std::vector<Thumbnails> make_thumbnails(const std::vector<PictureSource>& sources, const std::vector<Room>& rooms,
-                                        int threads,
+                                        const PictureLimits& limits,
                                         const std::function<void(std::size_t, std::size_t)>& on_thumbnail) {
+  const SharedLimits shared(limits);
   std::vector<Thumbnails> thumbnails(sources.size());
   std::atomic<std::size_t> next{0};
   std::atomic<std::size_t> done{0};
   const auto work = [&] {
-    for (std::size_t i = next++; i < sources.size(); i = next++) {
-      thumbnails[i] = thumbnails_of(sources[i], rooms[i]);
+    for (std::size_t i = next++; i < sources.size() && !shared.is_stopped(); i = next++) {
+      thumbnails[i] = thumbnails_of(sources[i], rooms[i], shared);
       ++done;
     }
   };
   {
     std::vector<std::jthread> workers;
-    const auto count = std::min<std::size_t>(static_cast<std::size_t>(std::max(threads, 1)), sources.size());
+    const auto count = std::min<std::size_t>(static_cast<std::size_t>(std::max(limits.threads, 1)), sources.size());
     try {
       for (std::size_t i = 0; i < count; ++i) workers.emplace_back(work);
     } catch (const std::system_error&) {
       // Those that there are do it all.
       if (workers.empty()) work();
     }
-    while (done < sources.size()) {
+    while (done < sources.size() && !shared.is_stopped()) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       if (on_thumbnail) on_thumbnail(done, sources.size());
     }
   }
+  if (shared.is_stopped()) throw StoppedError("the report was stopped");
   return thumbnails;
 }
 
@@ -157,6 +250,15 @@ Json made_json(const PictureSource& source, const std::vector<Thumbnail>& made) 
   return json;
 }
 
+/// [[place of the file, why], ...] of those that have none.
+Json lacking_json(const PictureSource& source, const std::vector<Thumbnail>& made) {
+  Json json = Json::array();
+  for (std::size_t k = 0; k < made.size(); ++k) {
+    if (made[k].jpeg.empty()) json.push_back({source.made[k].file, made[k].absent});
+  }
+  return json;
+}
+
 Json map_json(const MapPicture& picture) {
   Json json = {{"columns", picture.columns}, {"rows", picture.rows}, {"block", picture.block}};
   const auto channel = [](const MapPicture::Channel& values) {
@@ -169,7 +271,7 @@ Json map_json(const MapPicture& picture) {
 
 }  // namespace
 
-Pictures make_pictures(const std::vector<PictureSource>& sources, std::uint64_t room, int threads,
+Pictures make_pictures(const std::vector<PictureSource>& sources, std::uint64_t room, const PictureLimits& limits,
                        const std::function<bool(const PictureSource&, WindowMap&)>& read_map,
                        const std::function<void(std::size_t done, std::size_t all)>& on_thumbnail) {
   Pictures pictures;
@@ -181,7 +283,8 @@ Pictures make_pictures(const std::vector<PictureSource>& sources, std::uint64_t 
   Json absent = Json::array();
   Json shown_maps = Json::array();
   Json images = Json::array();
-  const std::vector<Thumbnails> found = make_thumbnails(sources, rooms, threads, on_thumbnail);
+  Json lacking = Json::array();
+  const std::vector<Thumbnails> found = make_thumbnails(sources, rooms, limits, on_thumbnail);
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const PictureSource& source = sources[i];
     const Thumbnail& thumbnail = found[i].slide;
@@ -190,6 +293,7 @@ Pictures make_pictures(const std::vector<PictureSource>& sources, std::uint64_t 
     absent.push_back(made ? Json() : Json(thumbnail.absent));
     if (made) ++pictures.thumbnails_made;
     images.push_back(made_json(source, found[i].made));
+    lacking.push_back(lacking_json(source, found[i].made));
     WindowMap map;
     map.columns = source.map_columns;
     map.rows = source.map_rows;
@@ -201,7 +305,8 @@ Pictures make_pictures(const std::vector<PictureSource>& sources, std::uint64_t 
   pictures.json = {{"thumbnails", std::move(thumbnails)},
                    {"absent", std::move(absent)},
                    {"maps", std::move(shown_maps)},
-                   {"made", std::move(images)}};
+                   {"made", std::move(images)},
+                   {"lacking", std::move(lacking)}};
   return pictures;
 }
 

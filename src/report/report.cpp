@@ -86,7 +86,7 @@ Json packed(const std::vector<double>& values) {
 /// What corpus.json says of how the run went. The run may not have written it yet, and anybody may have changed it.
 Json course_of_run(const std::string& folder) {
   try {
-    return members_of(read_text_file((fs::path(folder) / "corpus.json").string()),
+    return members_of(read_text_file((fs::path(folder) / "corpus.json").string(), FileOrigin::own),
                       {"versions", "backend", "threads", "seconds", "interrupted", "stages", "overlap"});
   } catch (const ConfigError&) {
     return Json::object();
@@ -204,7 +204,7 @@ class Builder {
 
   static Json sweep_json(const fs::path& folder) {
     const std::string file = (folder / "sweep.csv").string();
-    const SweepTable table = read_sweep(read_text_file(file), file);
+    const SweepTable table = read_sweep(read_text_file(file, FileOrigin::own), file);
     Json points = Json::array();
     for (const SweepPoint& point : table.points) {
       points.push_back({{"values", point.values},
@@ -234,6 +234,7 @@ class Builder {
         all_.histogram.resize(bins, 0);
       }
       run.reader->for_each([&](const LedgerSlide& slide) {
+        check_stop();
         const SlideResult& result = slide.result;
         ++(result.done ? run.done : run.failed);
         if (!result.done) return;
@@ -280,6 +281,7 @@ class Builder {
       Run& run = runs_[number];
       std::vector<double> distances;
       run.reader->for_each([&](const LedgerSlide& slide) {
+        check_stop();
         const auto cohort = cohort_places.find(cohorts_.of(slide.canonical));
         describe(slide, number, run, distances);
         columns_["cohort"].push_back(cohort == cohort_places.end() ? Json() : Json(cohort->second));
@@ -329,8 +331,7 @@ class Builder {
     put_if(counted, "distance", [&] { return rounded(distance); });
     describe_figures(result, config.analysis, run.spectrum);
     sources_.push_back({number, slide.id, slide.canonical, result.path, result.map.columns, result.map.rows,
-                        made_images(result, config, run.folder), config.input.channel,
-                        config.operators.runs("volume")});
+                        made_images(result, run.folder), &config, config.operators.runs("volume"), !result.done});
   }
 
   /// What operators and the other statistics say of a slide, by the figure's name: [[slide, number], ...], slides
@@ -405,7 +406,7 @@ class Builder {
   }
 
   Json timeline_json() const {
-    const Timeline timeline = read_timeline(options_.trace, timeline_steps);
+    const Timeline timeline = read_timeline(options_.trace, timeline_steps, options_.stopped);
     Json rows = Json::array();
     for (const TimelineRow& row : timeline.rows) {
       rows.push_back({{"name", row.name},
@@ -426,12 +427,20 @@ class Builder {
     const std::size_t taken = empty_page_size() + dumped(data).size();
     const std::uint64_t room = options_.most_bytes > taken ? options_.most_bytes - taken : 0;
     const auto read_map = [&](const PictureSource& source, WindowMap& map) {
+      check_stop();
       return runs_[source.run].reader->read_map(source.id, map);
     };
-    Pictures pictures = make_pictures(sources_, room, options_.threads, read_map, options_.on_thumbnail);
+    PictureLimits limits;
+    limits.threads = options_.threads;
+    limits.stopped = options_.stopped;
+    Pictures pictures = make_pictures(sources_, room, limits, read_map, options_.on_thumbnail);
     result_.thumbnails = pictures.thumbnails_made;
     result_.maps = pictures.maps_made;
     data["pictures"] = std::move(pictures.json);
+  }
+
+  void check_stop() const {
+    if (options_.stopped && options_.stopped()) throw StoppedError("the report was stopped");
   }
 
   /// Paths may hold bytes that aren't UTF-8, which JSON can't.

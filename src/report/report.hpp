@@ -17,6 +17,7 @@ struct ReportOptions {
   std::string trace;                      ///< empty: none
   std::uint64_t most_bytes = 20'000'000;  ///< that thumbnails and maps may fill the file up to
   int threads = 1;                        ///< that decode thumbnails
+  std::function<bool()> stopped;          ///< asked by any thread: true ends it, without a file. May be empty
   std::function<void(std::size_t done, std::size_t all)> on_thumbnail;  ///< from the calling thread, now and then
 };
 
@@ -33,7 +34,7 @@ struct ReportResult {
 
 /// Writes one HTML file that shows runs and sweeps and needs nothing else. It appears whole or not at all.
 /// \throws ConfigError when what is to be shown doesn't fit together or isn't what it should be; OutputError when a
-/// ledger can't be read or the file can't be written.
+/// ledger can't be read or the file can't be written; StoppedError when `ReportOptions::stopped` says so.
 ReportResult write_report(const ReportOptions& options);
 
 }  // namespace slidestream::report

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <istream>
 #include <limits>
 #include <map>
@@ -55,6 +56,7 @@ struct Work {
     const auto& [phase, category, event_name, start, length, process] = event;
     if (phase != "X") return;
     if (!start || !length || !process || !(*length >= 0) || !(*process >= 0) || *process > 1000) return;
+    if (!std::isfinite(*start + *length)) return;
     if (pieces.size() == most_pieces) throw Error("has more than " + std::to_string(most_pieces) + " pieces of work");
     const int pid = static_cast<int>(*process);
     const bool kernel = category == "kernel";
@@ -77,7 +79,8 @@ struct Work {
 /// A trace may be larger than memory should hold as JSON: each event is looked at and forgotten.
 class TraceReader final : public JsonWalker {
  public:
-  explicit TraceReader(Work& work) : work_(work) {}
+  TraceReader(Work& work, const std::string& file, const std::function<bool()>& stopped)
+      : work_(work), file_(file), stopped_(stopped) {}
 
   bool is_trace() const { return is_trace_; }
 
@@ -118,10 +121,13 @@ class TraceReader final : public JsonWalker {
   void on_end() override {
     if (depth() != 2 || !is_event_) return;
     is_event_ = false;
+    if (stopped_ && stopped_()) throw StoppedError(file_ + ": was being read when the report gave it up");
     work_.add(event_);
   }
 
   Work& work_;
+  const std::string& file_;
+  const std::function<bool()>& stopped_;
   Member member_ = Member::unknown;
   bool is_trace_ = false;
   bool is_dropped_ = false;
@@ -131,7 +137,7 @@ class TraceReader final : public JsonWalker {
   std::optional<double>* number_ = nullptr;  ///< the same
 };
 
-Work read_work(const std::string& file) {
+Work read_work(const std::string& file, const std::function<bool()>& stopped) {
   errno = 0;
   std::error_code code;
   if (std::filesystem::exists(file, code) && !std::filesystem::is_regular_file(file, code)) {
@@ -140,12 +146,14 @@ Work read_work(const std::string& file) {
   std::ifstream opened(file, std::ios::binary);
   if (!opened) throw ConfigError(file + ": " + std::strerror(errno));
   Work work;
-  TraceReader reader(work);
+  TraceReader reader(work, file, stopped);
   BoundedJson bounded(*opened.rdbuf());
   std::istream in(&bounded);
   bool is_json = false;
   try {
     is_json = nlohmann::json::sax_parse(in, &reader);
+  } catch (const StoppedError&) {
+    throw;
   } catch (const Error& error) {
     throw ConfigError(file + ": isn't a trace: it " + error.what());
   }
@@ -155,12 +163,42 @@ Work read_work(const std::string& file) {
   return work;
 }
 
-void add_load(std::vector<double>& load, double from, double to) {
-  const auto last = static_cast<double>(load.size() - 1);
-  for (double step = std::clamp(std::floor(from), 0.0, last); step <= last && step < to; step += 1.0) {
-    load[static_cast<std::size_t>(step)] += std::max(0.0, std::min(to, step + 1.0) - std::max(from, step));
+/// Adds up pieces of work over the steps of the time.
+class Load {
+ public:
+  explicit Load(std::size_t steps) : parts_(steps, 0.0), changes_(steps + 1, 0) {}
+
+  /// \param from  in steps, as `to`
+  void add(double from, double to) {
+    const auto last = static_cast<double>(parts_.size() - 1);
+    if (!(from <= to)) return;
+    const double first_step = std::clamp(std::floor(from), 0.0, last);
+    const double last_step = std::clamp(std::ceil(to) - 1.0, first_step, last);
+    add_part(first_step, from, to);
+    if (last_step == first_step) return;
+    add_part(last_step, from, to);
+    // Those between are filled.
+    ++changes_[static_cast<std::size_t>(first_step) + 1];
+    --changes_[static_cast<std::size_t>(last_step)];
   }
-}
+
+  std::vector<double> take() {
+    std::int64_t filled = 0;
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      filled += changes_[i];
+      parts_[i] += static_cast<double>(filled);
+    }
+    return std::move(parts_);
+  }
+
+ private:
+  void add_part(double step, double from, double to) {
+    parts_[static_cast<std::size_t>(step)] += std::max(0.0, std::min(to, step + 1.0) - std::max(from, step));
+  }
+
+  std::vector<double> parts_;          ///< of pieces that fill a step in part
+  std::vector<std::int64_t> changes_;  ///< of the number of pieces that fill a step, from the one before it
+};
 
 /// Walks over all starts and ends in order, and adds up what ran at the same time.
 void find_overlap_of_rows(Work& work) {
@@ -168,6 +206,11 @@ void find_overlap_of_rows(Work& work) {
     double at;
     std::uint32_t row;
     int by;
+  };
+  struct Running {
+    int pieces = 0;
+    double since = 0.0;    ///< it runs
+    double several = 0.0;  ///< what `several` was then
   };
   std::vector<Change> changes;
   changes.reserve(work.pieces.size() * 2);
@@ -177,31 +220,34 @@ void find_overlap_of_rows(Work& work) {
   }
   // Ends before starts of the same moment.
   std::ranges::sort(changes, [](const Change& a, const Change& b) { return a.at != b.at ? a.at < b.at : a.by < b.by; });
-  std::vector<int> running(work.rows.size(), 0);
+  std::vector<Running> running(work.rows.size());
   int rows_running = 0;
+  double several = 0.0;  ///< the time so far in which more than one row ran
   double before = changes.front().at;
   for (const Change& change : changes) {
-    const double seconds = (change.at - before) * 1e-6;
-    if (seconds > 0 && rows_running > 0) {
-      for (std::size_t row = 0; row < running.size(); ++row) {
-        if (running[row] <= 0) continue;
-        work.rows[row].busy_seconds += seconds;
-        if (rows_running > 1) work.rows[row].overlapped_seconds += seconds;
-      }
-    }
+    if (rows_running > 1) several += change.at - before;
     before = change.at;
-    int& count = running[change.row];
-    const bool was = count > 0;
-    count += change.by;
-    rows_running += static_cast<int>(count > 0) - static_cast<int>(was);
-    work.rows[change.row].most = std::max(work.rows[change.row].most, count);
+    TimelineRow& row = work.rows[change.row];
+    Running& now = running[change.row];
+    const bool was = now.pieces > 0;
+    now.pieces += change.by;
+    const bool is = now.pieces > 0;
+    if (!was && is) {
+      now.since = change.at;
+      now.several = several;
+    } else if (was && !is) {
+      row.busy_seconds += (change.at - now.since) * 1e-6;
+      row.overlapped_seconds += (several - now.several) * 1e-6;
+    }
+    rows_running += static_cast<int>(is) - static_cast<int>(was);
+    row.most = std::max(row.most, now.pieces);
   }
 }
 
 }  // namespace
 
-Timeline read_timeline(const std::string& file, std::size_t steps) {
-  Work work = read_work(file);
+Timeline read_timeline(const std::string& file, std::size_t steps, const std::function<bool()>& stopped) {
+  Work work = read_work(file, stopped);
   double first = std::numeric_limits<double>::infinity();
   double last = -first;
   std::vector<double> first_of_row(work.rows.size(), first);
@@ -211,10 +257,11 @@ Timeline read_timeline(const std::string& file, std::size_t steps) {
     first_of_row[piece.row] = std::min(first_of_row[piece.row], piece.start);
   }
   const double step = std::max((last - first) / static_cast<double>(steps), 1e-3);
-  for (TimelineRow& row : work.rows) row.load.assign(steps, 0.0);
+  std::vector<Load> loads(work.rows.size(), Load(steps));
   for (const Piece& piece : work.pieces) {
-    add_load(work.rows[piece.row].load, (piece.start - first) / step, (piece.end - first) / step);
+    loads[piece.row].add((piece.start - first) / step, (piece.end - first) / step);
   }
+  for (std::size_t row = 0; row < loads.size(); ++row) work.rows[row].load = loads[row].take();
   find_overlap_of_rows(work);
 
   std::vector<std::size_t> order(work.rows.size());

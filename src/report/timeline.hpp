@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,9 @@ struct Timeline {
 };
 
 /// Reads a trace as `write_trace` writes it, and draws it together in `steps` steps of the time. Rows stand in the
-/// order of their first work, the host's first. \throws ConfigError when the file can't be read or isn't a trace.
-Timeline read_timeline(const std::string& file, std::size_t steps);
+/// order of their first work, the host's first. What it takes grows with the pieces of work, however long they are and
+/// however many rows there are. \throws ConfigError when the file can't be read or isn't a trace; StoppedError
+/// \param stopped  asked at each piece of work: true ends it. May be empty
+Timeline read_timeline(const std::string& file, std::size_t steps, const std::function<bool()>& stopped = {});
 
 }  // namespace slidestream::report

@@ -5,8 +5,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <functional>
 #include <slidestream/error.hpp>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,9 +26,9 @@ constexpr int gap = 2;  ///< pixels between cuts
 /// Three axes: z, y, x.
 using Sides = std::array<double, 3>;
 
-struct Samples {
-  explicit Samples(const fs::path& path) {
-    volume::NiftiFile file(path.string());
+/// A volume before its samples are read.
+struct Volume {
+  explicit Volume(const fs::path& path) : file(path.string()) {
     size = {file.header().size[2], file.header().size[1], file.header().size[0]};
     if (file.header().voxels() > most_voxels) {
       throw SlideError(path.string() + ": it has more than 2^28 voxels, too many for a picture");
@@ -35,17 +36,11 @@ struct Samples {
     spacing = file.header().geometry.spacing_mm();
     const bool known = std::ranges::all_of(spacing, [](double side) { return std::isfinite(side) && side > 0.0; });
     if (!known) spacing = {1.0, 1.0, 1.0};
-    values.resize(static_cast<std::size_t>(file.header().voxels()));
-    file.read(values);
   }
 
-  float at(std::int64_t z, std::int64_t y, std::int64_t x) const {
-    return values[static_cast<std::size_t>((z * size[1] + y) * size[2] + x)];
-  }
-
+  volume::NiftiFile file;
   std::array<std::int64_t, 3> size{};
   Sides spacing{};
-  std::vector<float> values;
 };
 
 /// One cut: which axes go down and across the picture.
@@ -57,7 +52,7 @@ struct Cut {
 constexpr std::array<Cut, 3> cuts = {{{2, 1, 0}, {2, 0, 1}, {1, 0, 2}}};
 
 /// Pixels of an axis, so that the longest one in millimetres has half a thumbnail.
-std::array<int, 3> pixels_of(const Samples& scan) {
+std::array<int, 3> pixels_of(const Volume& scan) {
   constexpr int most = (largest_thumbnail - gap) / 2;
   double longest = 0.0;
   for (std::size_t i = 0; i < 3; ++i) {
@@ -71,9 +66,9 @@ std::array<int, 3> pixels_of(const Samples& scan) {
   return pixels;
 }
 
-/// Calls `put` for each pixel of a cut, with its place in the cut and in the volume.
+/// Calls `put` for each pixel of a cut, with its place in the cut and the number of its sample in the volume.
 template <class Put>
-void for_pixels(const Samples& scan, const Cut& cut, const std::array<int, 3>& pixels, const Put& put) {
+void for_pixels(const Volume& scan, const Cut& cut, const std::array<int, 3>& pixels, const Put& put) {
   const auto sample_of = [&](std::size_t axis, int pixel) {
     return (2 * std::int64_t{pixel} + 1) * scan.size[axis] / (2 * std::int64_t{pixels[axis]});
   };
@@ -84,19 +79,39 @@ void for_pixels(const Samples& scan, const Cut& cut, const std::array<int, 3>& p
     at[cut.down] = sample_of(cut.down, pixels[cut.down] - 1 - row);
     for (int column = 0; column < pixels[cut.across]; ++column) {
       at[cut.across] = sample_of(cut.across, column);
-      put(column, row, at);
+      put(column, row, static_cast<std::size_t>((at[0] * scan.size[1] + at[1]) * scan.size[2] + at[2]));
     }
   }
 }
 
-/// What is black, and what is white.
-std::pair<float, float> range_of(const Samples& scan, const std::array<int, 3>& pixels) {
-  std::vector<float> seen;
+/// The samples of the pixels of all cuts, one after the other. No others are kept.
+std::vector<float> samples_of(Volume& from, const std::array<int, 3>& pixels, const std::function<bool()>& give_up) {
+  struct Wanted {
+    std::size_t sample;
+    std::size_t place;
+  };
+  std::vector<Wanted> wanted;
   for (const Cut& cut : cuts) {
-    for_pixels(scan, cut, pixels, [&](int, int, const std::array<std::int64_t, 3>& at) {
-      const float value = scan.at(at[0], at[1], at[2]);
-      if (std::isfinite(value)) seen.push_back(value);
-    });
+    for_pixels(from, cut, pixels, [&](int, int, std::size_t sample) { wanted.push_back({sample, wanted.size()}); });
+  }
+  std::ranges::sort(wanted, {}, &Wanted::sample);
+  std::vector<float> samples(wanted.size());
+  auto next = wanted.begin();
+  from.file.read_pieces(
+      [&](std::size_t first, std::span<const float> values) {
+        for (; next != wanted.end() && next->sample < first + values.size(); ++next) {
+          samples[next->place] = values[next->sample - first];
+        }
+      },
+      give_up);
+  return samples;
+}
+
+/// What is black, and what is white.
+std::pair<float, float> range_of(const std::vector<float>& samples) {
+  std::vector<float> seen;
+  for (const float value : samples) {
+    if (std::isfinite(value)) seen.push_back(value);
   }
   if (seen.empty()) return {0.0F, 1.0F};
   const std::size_t few = seen.size() / 500;
@@ -116,26 +131,31 @@ std::uint8_t grey_of(float value, const std::pair<float, float>& range) {
   return static_cast<std::uint8_t>(std::lround(std::clamp(share, 0.0, 1.0) * 255.0));
 }
 
-ColourImage draw(const Samples& scan, const std::optional<Samples>& labels) {
+/// \param labels  null: none
+ColourImage draw(Volume& scan, Volume* labels, const std::function<bool()>& give_up) {
   const std::array<int, 3> pixels = pixels_of(scan);
+  const std::vector<float> samples = samples_of(scan, pixels, give_up);
+  const std::vector<float> over = labels == nullptr ? std::vector<float>() : samples_of(*labels, pixels, give_up);
   ColourImage image;
   // Across z and y above, across x below.
   image.width = std::max(2 * pixels[2] + gap, pixels[1]);
   image.height = std::max(pixels[1], pixels[0]) + gap + pixels[0];
   image.pixels.assign(static_cast<std::size_t>(image.width) * static_cast<std::size_t>(image.height) * 3, 0);
-  const std::pair<float, float> range = range_of(scan, pixels);
+  const std::pair<float, float> range = range_of(samples);
   const std::array<std::array<int, 2>, 3> corners = {
       {{0, 0}, {pixels[2] + gap, 0}, {0, std::max(pixels[1], pixels[0]) + gap}}};
+  std::size_t next = 0;
   for (std::size_t i = 0; i < cuts.size(); ++i) {
-    for_pixels(scan, cuts[i], pixels, [&](int column, int row, const std::array<std::int64_t, 3>& at) {
+    for_pixels(scan, cuts[i], pixels, [&](int column, int row, std::size_t) {
       const auto place = static_cast<std::size_t>(corners[i][1] + row) * static_cast<std::size_t>(image.width) +
                          static_cast<std::size_t>(corners[i][0] + column);
       std::uint8_t* const to = image.pixels.data() + place * 3;
-      const std::uint8_t grey = grey_of(scan.at(at[0], at[1], at[2]), range);
-      std::fill_n(to, 3, grey);
-      const int label = labels ? static_cast<int>(labels->at(at[0], at[1], at[2])) : 0;
-      if (label <= 0) return;
-      const Rgb colour = class_colour(label);
+      std::fill_n(to, 3, grey_of(samples[next], range));
+      const float label = over.empty() ? 0.0F : over[next];
+      ++next;
+      // Numbers beyond an int's aren't labels.
+      if (!(label >= 1.0F && label < 2147483648.0F)) return;
+      const Rgb colour = class_colour(static_cast<int>(label));
       for (std::size_t k = 0; k < 3; ++k) to[k] = static_cast<std::uint8_t>((to[k] + colour[k] + 1) / 2);
     });
   }
@@ -144,13 +164,16 @@ ColourImage draw(const Samples& scan, const std::optional<Samples>& labels) {
 
 }  // namespace
 
-ColourImage read_volume_cuts(const fs::path& scan) { return draw(Samples(scan), std::nullopt); }
+ColourImage read_volume_cuts(const fs::path& scan, const std::function<bool()>& give_up) {
+  Volume samples(scan);
+  return draw(samples, nullptr, give_up);
+}
 
-ColourImage read_volume_cuts(const fs::path& scan, const fs::path& labels) {
-  const Samples samples(scan);
-  std::optional<Samples> over(labels);
-  if (over->size != samples.size) throw SlideError(labels.string() + ": another size than " + scan.string());
-  return draw(samples, over);
+ColourImage read_volume_cuts(const fs::path& scan, const fs::path& labels, const std::function<bool()>& give_up) {
+  Volume samples(scan);
+  Volume over(labels);
+  if (over.size != samples.size) throw SlideError(labels.string() + ": another size than " + scan.string());
+  return draw(samples, &over, give_up);
 }
 
 }  // namespace slidestream::report

@@ -154,23 +154,43 @@ void NiftiFile::skip_to(std::uint64_t offset, const std::function<bool()>& give_
   }
 }
 
-void NiftiFile::read(std::span<float> values, const std::function<bool()>& give_up) {
-  if (values.size() != static_cast<std::size_t>(header_.voxels())) throw Error("internal: a volume of another size");
+/// Calls `put` with the place of a piece's first sample, its samples' bytes and their number.
+template <class Put>
+void NiftiFile::read_samples(const Put& put, const std::function<bool()>& give_up) {
   skip_to(header_.offset, give_up);
+  const auto voxels = static_cast<std::size_t>(header_.voxels());
   const std::size_t width = bytes_of(header_.type);
   std::vector<std::byte> samples(piece);
-  for (std::size_t done = 0; done < values.size();) {
-    const std::size_t count = std::min(piece / width, values.size() - done);
+  for (std::size_t done = 0; done < voxels;) {
+    const std::size_t count = std::min(piece / width, voxels - done);
     const auto bytes = std::span(samples).first(count * width);
     const std::size_t read = fill(bytes, give_up);
     if (read < bytes.size()) {
-      fail("cut short: " + std::to_string(done + read / width) + " of " + std::to_string(values.size()) +
+      fail("cut short: " + std::to_string(done + read / width) + " of " + std::to_string(voxels) +
            " samples are there");
     }
-    convert(bytes, header_, values.data() + done);
+    put(done, std::span<const std::byte>(bytes), count);
     done += count;
   }
   if (compressed_) read_to_end(give_up);
+}
+
+void NiftiFile::read(std::span<float> values, const std::function<bool()>& give_up) {
+  if (values.size() != static_cast<std::size_t>(header_.voxels())) throw Error("internal: a volume of another size");
+  read_samples([&](std::size_t first, std::span<const std::byte> bytes,
+                   std::size_t) { convert(bytes, header_, values.data() + first); },
+               give_up);
+}
+
+void NiftiFile::read_pieces(const std::function<void(std::size_t, std::span<const float>)>& visit,
+                            const std::function<bool()>& give_up) {
+  std::vector<float> values(piece);
+  read_samples(
+      [&](std::size_t first, std::span<const std::byte> bytes, std::size_t count) {
+        convert(bytes, header_, values.data());
+        visit(first, std::span<const float>(values).first(count));
+      },
+      give_up);
 }
 
 /// The checksum stands behind the last byte, and zlib compares it there.

@@ -31,6 +31,10 @@ class NiftiFile {
   /// \throws SlideError; StoppedError when `give_up` says so
   void read(std::span<float> values, const std::function<bool()>& give_up = {});
 
+  /// The same in pieces, in order, of which none is kept: `visit` gets the first one's place and the values.
+  void read_pieces(const std::function<void(std::size_t first, std::span<const float> values)>& visit,
+                   const std::function<bool()>& give_up = {});
+
  private:
   struct Close {
     void operator()(gzFile_s* file) const noexcept;
@@ -40,6 +44,8 @@ class NiftiFile {
   std::size_t fill(std::span<std::byte> bytes);
   std::size_t fill(std::span<std::byte> bytes, const std::function<bool()>& give_up);
   void skip_to(std::uint64_t offset, const std::function<bool()>& give_up);
+  template <class Put>
+  void read_samples(const Put& put, const std::function<bool()>& give_up);
   void read_to_end(const std::function<bool()>& give_up);
   void check_room() const;
 

@@ -735,11 +735,13 @@
   /** Files that were made of a slide, with pictures where there are some. */
   function filesOf(i) {
     const shown = new Map((pictures.made || [])[i] || []);
+    const lacking = new Map((pictures.lacking || [])[i] || []);
     return make('ul', { class: 'files' }, ...columns.files[i].map(([maker, product, address, size], k) => {
       const name = linkName(address);
       const picture = shown.has(k) ? make('img', { alt: `${maker} ${product} of ${fileName(columns.path[i])}` }) : null;
       if (picture) picture.src = `data:image/jpeg;base64,${shown.get(k)}`;
-      return make('li', {}, make('a', { href: address, title: name }, picture, named(name)), make('span', { class: 'quiet' }, `${maker} ${product}, ${short(size, true)}B`));
+      return make('li', {}, make('a', { href: address, title: name }, picture, named(name)), make('span', { class: 'quiet' }, `${maker} ${product}, ${short(size, true)}B`),
+        lacking.has(k) ? make('span', { class: 'absent' }, `No picture: ${lacking.get(k)}.`) : null);
     }));
   }
 
