@@ -92,18 +92,10 @@ class PictureWork {
   /// Of the slide, as its run opened it.
   Reading of_slide() {
     Reading reading = of_own();
-    OpenOptions& options = reading.open;
-    options.openslide = "auto";
-    if (source_.config == nullptr) return reading;
-    const OpenOptions bounds = std::move(options);
-    options = open_options(*source_.config, source_.path);
-    options.give_up = bounds.give_up;
-    options.decode_memory = bounds.decode_memory;
-    options.max_tiles = std::min(options.max_tiles, bounds.max_tiles);
-    // A ledger may say that no library is loaded, and not which one is: it may come from anybody.
-    options.openslide = options.openslide == "never" ? "never" : "auto";
-    options.srgb_for_browsers = false;
-    options.shrink_on_load = false;
+    const OpenOptions own = std::move(reading.open);
+    reading.open = picture_options(source_);
+    reading.open.give_up = own.give_up;
+    reading.open.decode_memory = own.decode_memory;
     return reading;
   }
 
@@ -270,6 +262,17 @@ Json map_json(const MapPicture& picture) {
 }
 
 }  // namespace
+
+OpenOptions picture_options(const PictureSource& source) {
+  const OpenOptions bounds;
+  if (source.config == nullptr) return bounds;
+  OpenOptions options = open_options(*source.config, source.path);
+  options.max_tiles = std::min(options.max_tiles, bounds.max_tiles);
+  if (options.openslide != "never") options.openslide = "auto";
+  options.srgb_for_browsers = false;
+  options.shrink_on_load = false;
+  return options;
+}
 
 Pictures make_pictures(const std::vector<PictureSource>& sources, std::uint64_t room, const PictureLimits& limits,
                        const std::function<bool(const PictureSource&, WindowMap&)>& read_map,

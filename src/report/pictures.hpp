@@ -59,10 +59,13 @@ struct Pictures {
   std::size_t maps_made = 0;
 };
 
+/// How a slide is opened for its thumbnail: as its run opened it, with no more tiles than any slide has by default. A
+/// ledger may say that OpenSlide isn't loaded, and not which library is: it may come from anybody.
+OpenOptions picture_options(const PictureSource& source);
+
 /// Makes the pictures so that all together take at most `room` bytes in the page. Every slide has the same share of it.
 /// Of that a thumbnail gets three parts, a map where there are maps two, and each image that was made two; a picture is
-/// made as large as its part allows. Slides are opened as their runs did, but no library is loaded that a ledger names.
-/// `read_map` is called from the calling thread alone. \throws StoppedError
+/// made as large as its part allows. `read_map` is called from the calling thread alone. \throws StoppedError
 Pictures make_pictures(const std::vector<PictureSource>& sources, std::uint64_t room, const PictureLimits& limits,
                        const std::function<bool(const PictureSource&, WindowMap&)>& read_map,
                        const std::function<void(std::size_t done, std::size_t all)>& on_thumbnail);

@@ -245,6 +245,47 @@ class Command(ReportCase):
         self.assertIn("No such file", data["pictures"]["absent"][0])
         self.assertIsNotNone(data["pictures"]["thumbnails"][1])
 
+    def test_links_in_the_results_are_not_followed(self):
+        out = self.made("identity", "--set", "image.format=dzi", "--set", "image.tile=0")
+        self.report(out)
+        pictures = data_of(self.html)["pictures"]
+        [[place, picture]] = pictures["made"][0]
+        jpeg = base64.b64decode(picture)
+        frame = jpeg.index(b"\xff\xc0")  # length, bits, height, width
+        self.assertEqual(struct.unpack(">HH", jpeg[frame + 5:frame + 9]), (192, 256))
+        self.assertEqual(pictures["lacking"], [[]])
+        [tile] = (out / "images" / "made.identity_files" / "8").iterdir()
+        tile.unlink()
+        tile.symlink_to("/etc/passwd")
+        self.report(out)
+        pictures = data_of(self.html)["pictures"]
+        self.assertEqual(pictures["made"], [[]])
+        [[[lacking, why]]] = pictures["lacking"]
+        self.assertEqual(lacking, place)
+        self.assertIn("is a link, which isn't followed", why)
+        other = self.made("stain")
+        [image] = (other / "images").glob("*.ome.tif")
+        image.rename(self.folder / "elsewhere.tif")
+        image.symlink_to(self.folder / "elsewhere.tif")
+        (other / "corpus.json").unlink()
+        (other / "corpus.json").symlink_to(self.out / "corpus.json")
+        self.report(other)
+        self.assertEqual(data_of(self.html)["pictures"]["lacking"], [[[0, "is a link, which isn't followed"]]])
+        image.unlink()
+        image.write_bytes(b"another")
+        self.report(other)
+        self.assertEqual(data_of(self.html)["pictures"]["lacking"], [[[0, "was changed since it was written"]]])
+
+    def test_slides_that_failed_are_not_opened_again(self):
+        self.assertEqual(self.analysed(["a.svs", "b.svs"]).returncode, 0)
+        (self.folder / "slides" / "c.svs").write_text("no slide")
+        self.assertEqual(run(self.folder / "slides", "--out", self.out).returncode, 1)
+        shutil.copy(self.folder / "slides" / "a.svs", self.folder / "slides" / "c.svs")
+        self.report()
+        pictures = data_of(self.html)["pictures"]
+        self.assertEqual([picture is None for picture in pictures["thumbnails"]], [False, False, True])
+        self.assertIn("its run failed on it", pictures["absent"][2])
+
     def test_a_sweep_alone(self):
         folder = self.folder / "swept"
         folder.mkdir()

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "runtime/machine.hpp"
 #include "support/temporary_folder.hpp"
 #include "volume/nifti_file.hpp"
 
@@ -77,6 +78,18 @@ TEST_CASE("labels but 0 have colours over the samples, and labels of another siz
   const auto other = write(folder / "other.nii.gz", [](auto, auto, auto) { return 1; }, {4, 5, 6});
   CHECK_THROWS_WITH_AS(read_volume_cuts(scan, other), doctest::Contains("other.nii.gz: another size"), SlideError);
   CHECK_THROWS_AS(read_volume_cuts(folder / "none.nii"), SlideError);
+}
+
+TEST_CASE("reading a volume for its cuts can be given up, and keeps no more samples than are shown") {
+  const test::TemporaryFolder folder;
+  const auto scan = write(folder / "scan.nii.gz", [](auto x, auto, auto) { return x / 2; }, {400, 300, 200});
+  CHECK_THROWS_AS(read_volume_cuts(scan, [] { return true; }), StoppedError);
+  const bool is_counted = runtime::reset_peak_memory();
+  const std::uint64_t before = runtime::peak_memory().value_or(0);
+  const ColourImage image = read_volume_cuts(scan);
+  CHECK(pixel(image, 126, 30)[0] > 245);
+  // All of them are 92 MiB.
+  if (is_counted) CHECK(runtime::peak_memory().value_or(0) - before < (std::uint64_t{32} << 20));
 }
 
 }  // namespace
