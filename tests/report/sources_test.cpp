@@ -200,9 +200,9 @@ TEST_CASE("a trace's other members and nested ones are passed over") {
 
 TEST_CASE("what a trace takes grows with its pieces of work, not with how long they are") {
   const Folder folder;
-  std::string text = "{\"traceEvents\":[{\"ph\":\"X\",\"ts\":2.5,\"dur\":5,\"pid\":1,\"name\":\"b\"}";
+  std::string text = "{\"traceEvents\":[{\"ph\":\"X\",\"ts\":250000,\"dur\":500000,\"pid\":1,\"name\":\"b\"}";
   constexpr int pieces = 20'000;
-  for (int i = 0; i < pieces; ++i) text += R"(,{"ph":"X","ts":0,"dur":10,"pid":1,"name":"a"})";
+  for (int i = 0; i < pieces; ++i) text += R"(,{"ph":"X","ts":0,"dur":1000000,"pid":1,"name":"a"})";
   const std::string file = folder.file("long.json", text + "]}");
   // Piece by piece and step by step these are 2 x 10^10 additions.
   const Timeline fine = read_timeline(file, 1'000'000);
@@ -212,10 +212,10 @@ TEST_CASE("what a trace takes grows with its pieces of work, not with how long t
   CHECK(timeline.rows[0].load == std::vector<double>(10, pieces));
   CHECK(timeline.rows[1].load == std::vector<double>{0, 0, 0.5, 1, 1, 1, 1, 0.5, 0, 0});
   CHECK(timeline.rows[0].most == pieces);
-  CHECK(timeline.rows[0].busy_seconds == doctest::Approx(1e-5));
-  CHECK(timeline.rows[0].overlapped_seconds == doctest::Approx(5e-6));
-  CHECK(timeline.rows[1].busy_seconds == doctest::Approx(5e-6));
-  CHECK(timeline.rows[1].overlapped_seconds == doctest::Approx(5e-6));
+  CHECK(timeline.rows[0].busy_seconds == doctest::Approx(1.0));
+  CHECK(timeline.rows[0].overlapped_seconds == doctest::Approx(0.5));
+  CHECK(timeline.rows[1].busy_seconds == doctest::Approx(0.5));
+  CHECK(timeline.rows[1].overlapped_seconds == doctest::Approx(0.5));
   CHECK_THROWS_AS(read_timeline(file, 10, [] { return true; }), StoppedError);
 }
 
