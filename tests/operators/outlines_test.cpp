@@ -230,68 +230,6 @@ TEST_CASE("Polygons and multipolygons are read wherever they may stand") {
   CHECK(drawn("[" + geometry + "]") == expected);
 }
 
-TEST_CASE("A polygon is its first ring without its holes, polygons add up") {
-  const auto polygon = [](const std::string& rings) { return R"({"type":"Polygon","coordinates":[)" + rings + "]}"; };
-  const auto square = [](int left, int top, int right, int bottom) {
-    const auto at = [](int x, int y) { return "[" + std::to_string(x) + "," + std::to_string(y) + "]"; };
-    return "[" + at(left, top) + "," + at(right, top) + "," + at(right, bottom) + "," + at(left, bottom) + "," +
-           at(left, top) + "]";
-  };
-  const std::string outer = square(0, 0, 6, 6);
-  const std::string inner = square(2, 2, 4, 4);
-  const std::vector<std::string> ring = drawn(polygon(outer + "," + inner));
-  CHECK(ring[1] == "######....");
-  CHECK(ring[2] == "##..##....");
-  CHECK(drawn(R"({"type":"MultiPolygon","coordinates":[[)" + outer + "],[" + inner + "]]}")[2] == "######....");
-  // A wide mask has few crossings for its size, and a narrow one many.
-  for (const std::int64_t width : {10, 400}) {
-    CAPTURE(width);
-    const auto rows = [&](const std::string& text) {
-      std::vector<std::string> found = drawn(text, {width, 10});
-      for (std::string& row : found) row.resize(10);
-      return found;
-    };
-    // Holes that overlap, one twice, one in another, and one beyond the first ring.
-    const std::string all = square(0, 0, 8, 8);
-    std::vector<std::string> cut = rows(polygon(all + "," + square(1, 1, 4, 4) + "," + square(3, 2, 6, 6)));
-    CHECK(cut[0] == "########..");
-    CHECK(cut[1] == "#...####..");
-    CHECK(cut[2] == "#.....##..");
-    CHECK(cut[3] == "#.....##..");
-    CHECK(cut[4] == "###...##..");
-    CHECK(cut[6] == "########..");
-    const std::string hole = square(1, 1, 4, 4);
-    const std::vector<std::string> once = rows(polygon(all + "," + hole));
-    CHECK(rows(polygon(all + "," + hole + "," + hole)) == once);
-    CHECK(rows(polygon(all + "," + hole + "," + square(2, 2, 3, 3))) == once);
-    cut = rows(polygon(all + "," + square(6, 1, 10, 3)));
-    CHECK(cut[1] == "######....");
-    CHECK(cut[3] == "########..");
-    // A hole cuts nothing out of another polygon, before or behind it.
-    const std::string holed = polygon(all + "," + square(1, 1, 7, 7) + "," + square(2, 2, 7, 7));
-    const std::string island = polygon(inner);
-    const std::vector<std::string> both = rows("[" + holed + "," + island + "]");
-    CHECK(both == rows("[" + island + "," + holed + "]"));
-    CHECK(both[1] == "#......#..");
-    CHECK(both[2] == "#.##...#..");
-    // A ring that crosses itself: where it goes round twice is outside.
-    CHECK(rows(polygon("[[0,0],[6,0],[6,6],[2,6],[2,2],[8,2],[8,4],[0,4],[0,0]]"))[3] == "##....##..");
-  }
-}
-
-TEST_CASE("A pixel counts where its centre is inside") {
-  // A triangle whose long side goes through centres: those on a left edge are inside.
-  const std::vector<std::string> rows = drawn(R"({"type":"Polygon","coordinates":[[[0,0],[10,0],[0,10],[0,0]]]})");
-  CHECK(rows[0] == "#########.");
-  CHECK(rows[8] == "#.........");
-  CHECK(rows[9] == "..........");
-  CHECK(drawn(R"({"type":"Polygon","coordinates":[[[0.5,0.5],[2.5,0.5],[2.5,2.5],[0.5,2.5],[0.5,0.5]]]})")[0] ==
-        "##........");
-  // Coarser than level 0, and beyond the slide.
-  CHECK(drawn(R"({"type":"Polygon","coordinates":[[[-50,-50],[6,-50],[6,500],[-50,500],[-50,-50]]]})", {5, 5},
-              {2.0, 2.0})[4] == "###..");
-}
-
 TEST_CASE("Points and lines among outlines are ignored and counted") {
   const std::string polygon = R"({"type":"Polygon","coordinates":[[[0,0],[5,0],[5,10],[0,10],[0,0]]]})";
   const std::string point = R"({"type":"Feature","geometry":{"type":"Point","coordinates":[8,8]}})";
@@ -505,39 +443,6 @@ TEST_CASE("A member that stands twice is refused") {
   // Others, and what lies in them, say nothing.
   CHECK(drawn(R"({"type":"Feature","id":1,"id":2,"properties":{"type":1,"type":2},"geometry":)" + square + "}") ==
         drawn(square));
-}
-
-TEST_CASE("Few crossings and many are drawn alike") {
-  std::mt19937 random(5);
-  const auto number = [&random] { return std::to_string(static_cast<double>(random() % 4000) / 16.0); };
-  for (const int rings : {1, 40}) {
-    std::string polygon;
-    for (int i = 0; i < rings; ++i) {
-      const std::string first = "[" + number() + "," + number() + "]";
-      polygon += (i > 0 ? ",[" : "[") + first;
-      for (int k = 0; k < 3; ++k) polygon += ",[" + number() + "," + number() + "]";
-      polygon += "," + first + "]";
-    }
-    // Sixteen times as wide there are few crossings for the mask's size, and the left part is the same.
-    const std::string text = R"({"type":"Polygon","coordinates":[)" + polygon + "]}";
-    const std::vector<std::string> narrow = drawn(text, {240, 240});
-    const std::vector<std::string> wide = drawn(text, {4000, 240});
-    for (std::size_t y = 0; y < narrow.size(); ++y) CHECK(narrow[y] == wide[y].substr(0, 240));
-  }
-}
-
-TEST_CASE("Tall triangles of one polygon take little memory") {
-  constexpr std::int64_t side = 1000;
-  std::string text = R"({"type":"Polygon","coordinates":[)";
-  for (int i = 0; i < 8000; ++i) {
-    const std::string left = std::to_string(i % 900);
-    text += (i > 0 ? ",[[" : "[[") + left + ",0],[" + left + ".7,1000],[" + left + ".9,0],[" + left + ",0]]";
-  }
-  text += "]}";
-  if (!runtime::reset_peak_memory()) return;
-  const std::uint64_t before = runtime::peak_memory().value_or(0);
-  const Mask mask = mask_from_geojson(text, "a.geojson", {side, side}, {1.0, 1.0}, {side, side});
-  CHECK(runtime::peak_memory().value_or(0) - before < (std::uint64_t{48} << 20));
 }
 
 TEST_CASE("Outlines are read from a file, and a file that can't be is named") {
