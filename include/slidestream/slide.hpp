@@ -49,6 +49,9 @@ struct Level {
   Colour colour = Colour::rgb;
   double downsample = 1.0;  ///< as `SlideInfo::downsample_x` has it
   bool shrunk = false;      ///< sizes are half of the file's: `OpenOptions::shrink_on_load`
+  /// Pixels of level 0 along one of a level that ends before the slide's right and lower borders, as the file has them;
+  /// 0: sizes say it. Nothing is known of what lies behind its end.
+  std::int64_t cut_factor = 0;
 };
 
 /// Description of a slide.
@@ -86,7 +89,8 @@ struct SlideInfo {
   void require_no_labels(const std::string& why) const;
 
   /// Pixels of level 0 per pixel of a level, along a row: a whole number where the level's width is level 0's divided
-  /// by it and rounded up or down, else the ratio of the widths. So both directions may differ.
+  /// by it and rounded up or down, and of a level that is cut; else the ratio of the widths. So both directions may
+  /// differ.
   /// @param level  Number of the level.
   double downsample_x(std::size_t level) const;
   /// Pixels of level 0 per pixel of a level, along a column, as `downsample_x`.

@@ -31,6 +31,7 @@ struct LevelCoding {
   /// While a slide is opened: the image's name if it is no level. Empty unless it only is one if those of its size
   /// before it are none.
   std::string spare_name;
+  bool only_if_cut = false;  ///< while a slide is opened: it is a level only if its pixels show that it was cut
   // Where tiles are several planes:
   Codec plane_codec = Codec::none;  ///< of each
   std::uint64_t plane_bytes = 0;    ///< that a plane of a tile takes to decode

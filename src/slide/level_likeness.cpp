@@ -103,8 +103,9 @@ bool are_alike(const ComparedLevels& levels, const std::vector<LevelPart>& parts
 
 }  // namespace
 
-std::uint64_t likeness_bytes(const Level& larger, const Level& level) noexcept {
-  const ComparisonPlan plan(larger, level);
+std::uint64_t likeness_bytes(const Slide& slide, std::size_t larger, std::size_t number) {
+  const Level& level = slide.coded_level(number);
+  const ComparisonPlan plan(slide.coded_level(0), slide.coded_level(larger), level);
   if (plan.is_tiny || plan.has_huge_tiles) return 0;
   const std::int64_t most = plan.parts + (plan.has_places ? 1 : 0);
   const double tiles = static_cast<double>(std::min(most, level.columns * level.rows));

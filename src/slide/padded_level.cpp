@@ -23,6 +23,8 @@ constexpr std::uint64_t most_patch_bytes = std::uint64_t{1} << 21;  ///< all pat
 constexpr double least_drift = 1.5;           ///< pixels of the level; single pixels may lie half a one off
 constexpr double least_patch_likeness = 0.5;  ///< a correlation
 constexpr double least_likeness_gain = 0.02;  ///< on average
+constexpr double most_lost_share = 0.03;      ///< of a cut level's side
+constexpr double most_lost_pixels = 8.0;      ///< of the level, where that is more
 
 /// How much is read. Few large tiles, as decoding one may take tenths of a second.
 struct PatchPlan {
@@ -36,6 +38,8 @@ struct PatchPlan {
   std::int64_t tiles_along = 4;  ///< of the level, along an axis
   std::size_t most_patches = 6;  ///< that are looked for in the other level
 };
+
+Size size_of(const Level& level) noexcept { return {level.width, level.height}; }
 
 /// A size without padding.
 struct UnpaddedSize {
@@ -81,20 +85,20 @@ std::size_t settled_level(const Slide& slide, std::size_t level, std::int64_t fa
   const Level& base = slide.coded_level(0);
   for (std::size_t before = level; before-- > 1;) {
     const Level& other = slide.coded_level(before);
-    const double down = level_factor(base.width, other.width);
-    const bool is_power = std::exp2(std::round(std::log2(down))) == down;
-    if (is_power && down < static_cast<double>(factor) && level_factor(base.height, other.height) == down) {
-      return before;
-    }
+    const LevelFactors down = factors_of(base, other);
+    const bool is_power = std::exp2(std::round(std::log2(down.x))) == down.x;
+    if (is_power && down.x < static_cast<double>(factor) && down.y == down.x) return before;
   }
   return 0;
 }
 
-/// A level as the file has it, and without padding, beside the same other one.
+/// A level by the ratio of its sizes, and by the whole factor, beside the same other one.
 struct Readings {
-  ComparedLevels padded;
-  ComparedLevels cut;
+  ComparedLevels by_ratio;
+  ComparedLevels by_whole;
 };
+
+enum class Verdict { ratio, whole, unclear };
 
 /// A cell of its own.
 struct Patch {
@@ -106,12 +110,12 @@ struct Patch {
 
 /// Pixels of the level by which both readings place the middle of a cell differently.
 double drift_at(const Readings& readings, const LevelCell& cell) {
-  const ComparisonPlan& padded = readings.padded.plan;
-  const ComparisonPlan& cut = readings.cut.plan;
+  const ComparisonPlan& ratio = readings.by_ratio.plan;
+  const ComparisonPlan& whole = readings.by_whole.plan;
   const double x = static_cast<double>(2 * cell.level_left() + cell.width) / 2.0;
   const double y = static_cast<double>(2 * cell.level_top() + cell.height) / 2.0;
-  return std::max(x * std::abs(padded.factor_x / cut.factor_x - 1.0),
-                  y * std::abs(padded.factor_y / cut.factor_y - 1.0));
+  return std::max(x * std::abs(ratio.factor_x / whole.factor_x - 1.0),
+                  y * std::abs(ratio.factor_y / whole.factor_y - 1.0));
 }
 
 Patch copy_of(const LevelCell& cell) {
@@ -152,7 +156,7 @@ std::vector<std::int64_t> spread_tiles(std::int64_t tiles, std::int64_t count) {
 
 /// Those with the most contrast first.
 std::vector<Patch> patches_of(const Readings& readings) {
-  const ComparedLevels& levels = readings.cut;
+  const ComparedLevels& levels = readings.by_whole;
   const Level& small = levels.small;
   const auto step = static_cast<std::int64_t>(std::max(levels.plan.factor_x, levels.plan.factor_y));
   const std::int64_t side = std::min(largest_patch_side, most_covered_side / step);
@@ -195,26 +199,40 @@ std::optional<double> correlation_of(const ComparedLevels& levels, const LevelCe
   return correlation.coefficient();
 }
 
-/// Whether places show that the level is padded.
-bool shows_padding(const Readings& readings) {
+/// Which of both readings places of the level fit better. \throws SlideError
+Verdict compare_places(const Readings& readings) {
+  const ComparisonPlan& plan = readings.by_whole.plan;
+  if (plan.has_huge_tiles || std::max(plan.factor_x, plan.factor_y) > static_cast<double>(largest_step)) {
+    return Verdict::unclear;
+  }
   double gain = 0.0;
   std::size_t compared = 0;
   for (const Patch& patch : patches_of(readings)) {
     if (compared == most_compared_patches) break;
     const LevelCell cell = patch.cell();
-    const std::optional<double> cut = correlation_of(readings.cut, cell);
-    const std::optional<double> padded = correlation_of(readings.padded, cell);
-    if (!cut || !padded || std::max(*cut, *padded) < least_patch_likeness) continue;
-    gain += *cut - *padded;
+    const std::optional<double> whole = correlation_of(readings.by_whole, cell);
+    const std::optional<double> ratio = correlation_of(readings.by_ratio, cell);
+    if (!whole || !ratio || std::max(*whole, *ratio) < least_patch_likeness) continue;
+    gain += *whole - *ratio;
     ++compared;
   }
-  return compared > 0 && gain >= least_likeness_gain * static_cast<double>(compared);
+  const double least_gain = least_likeness_gain * static_cast<double>(compared);
+  if (compared == 0 || std::abs(gain) < least_gain) return Verdict::unclear;
+  return gain > 0.0 ? Verdict::whole : Verdict::ratio;
+}
+
+/// Pixels of the level between what both readings say of its last one.
+double largest_drift(const Level& base, const Level& level, std::int64_t factor) {
+  const auto along = [factor](std::int64_t larger, std::int64_t side) {
+    return std::abs(static_cast<double>(larger) / static_cast<double>(factor) - static_cast<double>(side));
+  };
+  return std::max(along(base.width, level.width), along(base.height, level.height));
 }
 
 }  // namespace
 
 std::uint64_t padding_bytes(const Level& base, const Level& level) noexcept {
-  if (!unpadded_size(base, level)) return 0;
+  if (!unpadded_size(base, level) && factor_of_cut(size_of(base), size_of(level)) == 0) return 0;
   return static_cast<std::uint64_t>(tile_pixels(level)) + most_patch_bytes;
 }
 
@@ -227,12 +245,49 @@ std::optional<Level> without_padding(const Slide& slide, std::size_t level, cons
   cut.height = size->height;
   cut.downsample = level_factor(base.width, cut.width);
   const std::size_t other = settled_level(slide, level, size->factor);
-  const Readings readings{{slide, other, level, budget}, {slide, other, level, cut, budget}};
-  const ComparisonPlan& plan = readings.cut.plan;
-  if (plan.has_huge_tiles || std::max(plan.factor_x, plan.factor_y) > static_cast<double>(largest_step)) {
+  if (compare_places({{slide, other, level, budget}, {slide, other, level, cut, budget}}) != Verdict::whole) {
     return std::nullopt;
   }
-  if (!shows_padding(readings)) return std::nullopt;
+  return cut;
+}
+
+std::int64_t factor_of_cut(const Size& base, const Size& level) noexcept {
+  if (level.width >= base.width || level.height >= base.height || std::min(level.width, level.height) < 1) return 0;
+  const auto loses_little = [](std::int64_t larger, std::int64_t side, std::int64_t factor) {
+    const double whole = static_cast<double>(larger) / static_cast<double>(factor);
+    const double lost = std::floor(whole) - static_cast<double>(side);
+    return static_cast<double>(side) <= std::ceil(whole) && lost <= std::max(most_lost_pixels, most_lost_share * whole);
+  };
+  const double ratio = static_cast<double>(base.width) / static_cast<double>(level.width);
+  if (ratio > static_cast<double>(largest_factor_of_padded)) return 0;
+  for (const std::int64_t factor :
+       {std::int64_t{1} << std::lround(std::log2(ratio)), static_cast<std::int64_t>(std::lround(ratio))}) {
+    if (factor < 2 || !loses_little(base.width, level.width, factor) ||
+        !loses_little(base.height, level.height, factor)) {
+      continue;
+    }
+    const auto whole = static_cast<double>(factor);
+    const bool is_whole =
+        level_factor(base.width, level.width) == whole && level_factor(base.height, level.height) == whole;
+    return is_whole ? 0 : factor;
+  }
+  return 0;
+}
+
+std::optional<CutLevel> cut_level(const Slide& slide, std::size_t level, const OpenBudget& budget) {
+  const Level& base = slide.coded_level(0);
+  CutLevel cut{slide.coded_level(level)};
+  const std::int64_t factor = factor_of_cut(size_of(base), size_of(cut.level));
+  if (factor == 0 || !base.tiled || !cut.level.tiled || largest_drift(base, cut.level, factor) < least_drift)
+    return std::nullopt;
+  Level whole = cut.level;
+  whole.cut_factor = factor;
+  whole.downsample = static_cast<double>(factor);
+  const std::size_t other = settled_level(slide, level, factor);
+  const Verdict verdict = compare_places({{slide, other, level, budget}, {slide, other, level, whole, budget}});
+  if (verdict == Verdict::ratio) return std::nullopt;
+  cut.is_told = verdict == Verdict::whole;
+  if (cut.is_told) cut.level = whole;
   return cut;
 }
 

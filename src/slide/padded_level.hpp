@@ -23,7 +23,27 @@ namespace slidestream {
 /// \param budget  asked before each tile and place. \throws SlideError when the system fails, or the budget is spent
 std::optional<Level> without_padding(const Slide& slide, std::size_t level, const OpenBudget& budget);
 
-/// Most bytes of pictures that `without_padding` holds at a time; 0: by its size the level isn't padded.
+/// A level that ends before the slide's right and lower borders.
+struct CutLevel {
+  Level level;           ///< with its `cut_factor`, if pixels show it
+  bool is_told = false;  ///< whether they do
+};
+
+/// What a level is that was cut at its right and lower borders, as writers of whole blocks leave it; nothing unless it
+/// may be.
+///
+/// Its sizes say that it may: both are those of level 0 divided by 2, 3, 4, ... and smaller by up to 3 % or 8 pixels. A
+/// picture that was resized may have such a size, too. So pixels decide, as in `without_padding`, and cost as much.
+/// Where they show that it was resized, there is nothing. Where nothing tells, it stays as it is.
+/// \param level  not 0; the levels before it are settled
+/// \param budget  asked before each tile and place. \throws SlideError when the system fails, or the budget is spent
+std::optional<CutLevel> cut_level(const Slide& slide, std::size_t level, const OpenBudget& budget);
+
+/// The factor that an image has if it is such a level, by its size alone: a power of two, or the nearest whole number.
+/// 0: its size is none of such a level, or is whole.
+std::int64_t factor_of_cut(const Size& base, const Size& level) noexcept;
+
+/// Most bytes of pictures that either holds at a time; 0: by its size the level is neither padded nor cut.
 /// \param base  level 0
 std::uint64_t padding_bytes(const Level& base, const Level& level) noexcept;
 

@@ -111,6 +111,28 @@ std::string cut_padding(const Slide& slide, Slide::Impl& impl, std::size_t level
          " of them are the slide";
 }
 
+/// Of a level that ends before the slide's right and lower borders pixels lie whole pixels of level 0 apart.
+/// \return a line about it; empty: it doesn't
+std::string find_cut(const Slide& slide, Slide::Impl& impl, std::size_t level, const OpenBudget& budget) {
+  const std::optional<CutLevel> cut = cut_level(slide, level, budget);
+  if (!cut) return {};
+  const std::string named = "level " + std::to_string(level) + " of " + size_text(cut->level) + " pixels ";
+  if (!cut->is_told) {
+    return named +
+           "may lack pixels at its right and lower borders, or be resized, which nothing in it tells: places on it are "
+           "found by the ratio of the sizes";
+  }
+  impl.coded[level] = cut->level;
+  impl.info.levels[level] = cut->level;
+  const Level& base = impl.coded.front();
+  const auto behind = [&](std::int64_t side, std::int64_t pixels) {
+    return std::to_string(std::max<std::int64_t>(0, side - pixels * cut->level.cut_factor));
+  };
+  return named + "is cut at its right and lower borders: each is " + std::to_string(cut->level.cut_factor) +
+         " of level 0 along both axes, and it lacks the last " + behind(base.width, cut->level.width) + " x " +
+         behind(base.height, cut->level.height) + " of them";
+}
+
 std::string black_places_line(std::size_t level, const BlackPlaces& places) {
   return "level " + std::to_string(level) + " is black where level " + std::to_string(level - 1) + " isn't, at " +
          std::to_string(places.lost) + " of " + std::to_string(places.looked_at) +
@@ -159,26 +181,31 @@ void settle_levels(const Slide& slide, Slide::Impl& impl, const OpenOptions& opt
   bool is_found = false;  // the level of a size that several images have
   for (std::size_t i = 1; i < levels.size();) {
     const std::string spare_name = impl.codings[i].spare_name;
-    if (spare_name.empty()) is_found = false;
+    const bool only_if_cut = impl.codings[i].only_if_cut;
+    if (spare_name.empty() || only_if_cut) is_found = false;
     if (is_found) {
       unneeded.add(levels.front(), levels[i]);
       make_associated(impl, i, spare_name);
       continue;
     }
     const std::string size = size_text(levels[i]);
-    const std::string line = cut_padding(slide, impl, i, budget);
-    impl.compared_bytes = std::max(impl.compared_bytes, likeness_bytes(slide.coded_level(i - 1), slide.coded_level(i)));
+    std::string line = cut_padding(slide, impl, i, budget);
+    if (line.empty()) line = find_cut(slide, impl, i, budget);
+    impl.compared_bytes = std::max(impl.compared_bytes, likeness_bytes(slide, i - 1, i));
     // Nothing tells what a page shows beside a level of which there is nothing.
     const bool is_told = has_any_tile(slide, i - 1) || !has_any_tile(slide, i);
     const LevelLikeness likeness = is_told ? likeness_of(slide, i - 1, i, budget) : LevelLikeness{};
-    is_found = likeness.is_like;
+    const bool is_no_size = only_if_cut && impl.coded[i].cut_factor == 0;
+    is_found = likeness.is_like && !is_no_size;
     if (is_found) {
       if (!line.empty()) impl.info.warnings.push_back(line);
       if (likeness.black.lost > 0) impl.info.warnings.push_back(black_places_line(i, likeness.black));
       ++i;
       continue;
     }
-    impl.info.warnings.push_back("the image of " + size + " pixels isn't like the slide: it is no level");
+    impl.info.warnings.push_back("the image of " + size + " pixels " +
+                                 (likeness.is_like ? "hasn't the size of a level" : "isn't like the slide") +
+                                 ": it is no level");
     make_associated(impl, i, spare_name.empty() ? "image of " + size : spare_name);
   }
   unneeded.warn(impl.info.warnings);
@@ -213,6 +240,14 @@ void convert_colours(const Slide& slide, Slide::Impl& impl, bool for_browsers) {
   }
   impl.conversion = std::move(found.conversion);
   impl.info.is_srgb = true;
+}
+
+/// As `factors_of`, of levels that may be shrunk.
+LevelFactors factors_of_opened(const Level& base, const Level& level) {
+  LevelFactors factors = factors_of(base, level);
+  if (level.cut_factor == 0 || base.shrunk == level.shrunk) return factors;
+  const double shrinking = base.shrunk ? 0.5 : 2.0;
+  return {factors.x * shrinking, factors.y * shrinking};
 }
 
 }  // namespace
@@ -269,11 +304,11 @@ void SlideInfo::require_no_labels(const std::string& why) const {
 }
 
 double SlideInfo::downsample_x(std::size_t level) const {
-  return level_factor(levels.front().width, levels.at(level).width);
+  return factors_of_opened(levels.front(), levels.at(level)).x;
 }
 
 double SlideInfo::downsample_y(std::size_t level) const {
-  return level_factor(levels.front().height, levels.at(level).height);
+  return factors_of_opened(levels.front(), levels.at(level)).y;
 }
 
 const SlideInfo& Slide::info() const noexcept { return impl_->info; }

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <limits>
 #include <slidestream/error.hpp>
+#include <sstream>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -256,6 +258,50 @@ void write_geometry(FieldWriter& fields, const NiftiGeometry& geometry) {
   fields.put<std::uint8_t>(at.dim_info, static_cast<std::uint8_t>(geometry.dim_info));
 }
 
+/// The vectors from a voxel to the next along x, y, z.
+using Axes = std::array<std::array<double, 3>, 3>;
+
+double length_of(const std::array<double, 3>& axis) {
+  return std::sqrt(axis[0] * axis[0] + axis[1] * axis[1] + axis[2] * axis[2]);
+}
+
+Axes axes_of_sform(const std::array<double, 12>& rows) {
+  Axes axes{};
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t k = 0; k < 3; ++k) axes[i][k] = rows[4 * k + i];
+  }
+  return axes;
+}
+
+/// By the format's definition (nifti1.h, method 2).
+Axes axes_of_qform(const std::array<double, 3>& quatern, const std::array<double, 4>& pixdim) {
+  const auto [b, c, d] = quatern;
+  const double a = std::sqrt(std::max(0.0, 1.0 - (b * b + c * c + d * d)));
+  Axes axes = {{{a * a + b * b - c * c - d * d, 2.0 * (b * c + a * d), 2.0 * (b * d - a * c)},
+                {2.0 * (b * c - a * d), a * a + c * c - b * b - d * d, 2.0 * (c * d + a * b)},
+                {2.0 * (b * d + a * c), 2.0 * (c * d - a * b), a * a + d * d - c * c - b * b}}};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const double side = std::abs(pixdim[i + 1]) * (i == 2 && pixdim[0] < 0.0 ? -1.0 : 1.0);
+    for (double& part : axes[i]) part *= side;
+  }
+  return axes;
+}
+
+/// Sides in millimetres, and where the axes lead: L or R, A or P, S or I.
+std::string text_of(const Axes& axes, double scale) {
+  std::ostringstream text;
+  std::string ways;
+  for (std::size_t i = 0; i < 3; ++i) {
+    text << (i == 0 ? "" : " x ") << length_of(axes[i]) * scale;
+    const auto longest =
+        std::ranges::max_element(axes[i], [](double one, double other) { return std::abs(one) < std::abs(other); });
+    const auto along = static_cast<std::size_t>(longest - axes[i].begin());
+    ways += std::string_view(*longest > 0.0 ? "RAS" : "LPI")[along];
+  }
+  text << " mm, axes " << ways;
+  return text.str();
+}
+
 }  // namespace
 
 std::size_t bytes_of(ScalarType type) noexcept {
@@ -307,6 +353,29 @@ double NiftiGeometry::voxel_mm3() const noexcept {
   if (units == micrometres) volume *= 1e-9;
   volume = std::abs(volume);
   return std::isfinite(volume) && volume > 0.0 ? volume : std::numeric_limits<double>::quiet_NaN();
+}
+
+std::string NiftiGeometry::contradiction() const {
+  constexpr double most_difference = 0.01;
+  constexpr double least_cosine = 0.7071;
+  if (sform_code <= 0 || qform_code <= 0) return {};
+  const Axes sform = axes_of_sform(srow);
+  const Axes qform = axes_of_qform(quatern, pixdim);
+  bool contradicts = false;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const double by_sform = length_of(sform[i]);
+    const double by_qform = length_of(qform[i]);
+    // One that says nothing contradicts nothing.
+    if (!(std::isfinite(by_sform) && std::isfinite(by_qform) && by_sform > 0.0 && by_qform > 0.0)) return {};
+    double product = 0.0;
+    for (std::size_t k = 0; k < 3; ++k) product += sform[i][k] * qform[i][k];
+    contradicts = contradicts || std::abs(by_sform - by_qform) > most_difference * std::max(by_sform, by_qform) ||
+                  product < least_cosine * by_sform * by_qform;
+  }
+  if (!contradicts) return {};
+  const double scale = units == metres ? 1e3 : units == micrometres ? 1e-3 : 1.0;
+  return "its sform (" + text_of(sform, scale) + ") contradicts its qform (" + text_of(qform, scale) +
+         "): the sform counts";
 }
 
 std::uint64_t NiftiHeader::sample_bytes() const noexcept {

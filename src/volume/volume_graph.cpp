@@ -258,9 +258,12 @@ class Graph final : public VolumeGraph {
   }
 
   void warn_of_geometry(const VolumeWork& work) const {
-    if (!std::isnan(work.header.geometry.voxel_mm3())) return;
     const auto& warn = control_.on_warning ? control_.on_warning : control_.on_message;
-    if (warn) warn(work.path + ": its header gives no volume of a voxel; columns in mm^3 are left empty");
+    if (!warn) return;
+    if (const std::string line = work.header.geometry.contradiction(); !line.empty()) warn(work.path + ": " + line);
+    if (std::isnan(work.header.geometry.voxel_mm3())) {
+      warn(work.path + ": its header gives no volume of a voxel; columns in mm^3 are left empty");
+    }
   }
 
   /// Where a stop ends it the file stays open, and the next start does the volume.

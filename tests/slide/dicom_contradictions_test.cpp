@@ -95,6 +95,72 @@ TEST_CASE("DICOM: places that frames of TILED_FULL say are compared with their o
   }
 }
 
+TEST_CASE("DICOM: numbers of dimensions are compared with the places of frames, which count") {
+  const TemporaryFolder folder;
+  DicomFile file = make_dicom(picture_for(Codec::jpeg), {.sparse = true});
+  const auto expected = pixels_of(folder.write("slide.dcm", file.encode()));
+  const auto longs = [](const std::vector<std::uint32_t>& numbers) {
+    Bytes bytes;
+    for (const std::uint32_t number : numbers) {
+      for (unsigned shift = 0; shift < 32; shift += 8) bytes.push_back(static_cast<std::byte>(number >> shift & 255U));
+    }
+    return bytes;
+  };
+  const auto dimension = [&](std::uint32_t tag) {
+    DicomSet set;
+    // The group stands first.
+    set.bytes(0x00209165, "AT", longs({tag << 16U | tag >> 16U}));
+    return set;
+  };
+  file.set.items(0x00209222, {dimension(0x0048021E), dimension(0x0048021F)});
+  const auto check = [&](const std::vector<std::vector<std::uint32_t>>& indices, const Lines& lines) {
+    std::vector<DicomSet> frames = frames_at(row_by_row);
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      DicomSet content;
+      content.bytes(0x00209157, "UL", longs(indices[i]));
+      frames[i].items(0x00209111, {content});
+    }
+    file.set.items(0x52009230, frames);
+    const fs::path path = folder.write("slide.dcm", file.encode());
+    CHECK(Slide::open(path)->info().warnings == lines);
+    CHECK(pixels_of(path) == expected);
+  };
+  check({{1, 1}, {2, 1}, {3, 1}, {1, 2}, {2, 2}, {3, 2}}, {});
+  check({{7, 1}, {5, 1}, {3, 1}, {7, 2}, {5, 2}, {3, 2}}, {});
+  check(std::vector<std::vector<std::uint32_t>>(6, {1, 1}), {});
+  check({{1, 1}, {}, {3}}, {});
+  // Rows where columns should stand.
+  check({{1, 1}, {1, 2}, {1, 3}, {2, 1}, {2, 2}, {2, 3}},
+        {"its frames' places in PlanePositionSlideSequence (0048,021A) aren't those of their DimensionIndexValues "
+         "(0020,9157): PlanePositionSlideSequence counts"});
+}
+
+TEST_CASE("DICOM: an ICC profile outside of OpticalPathSequence counts if there is no other, with a line") {
+  const TemporaryFolder folder;
+  DicomFile file = make_dicom(picture_for(Codec::jpeg));
+  const auto profile = [](std::size_t bytes) {
+    Bytes made(bytes);
+    made[2] = static_cast<std::byte>(bytes >> 8U);
+    made[3] = static_cast<std::byte>(bytes & 255U);
+    const std::string signature = "acsp";
+    for (std::size_t i = 0; i < signature.size(); ++i) made[36 + i] = static_cast<std::byte>(signature[i]);
+    return made;
+  };
+  const auto open = [&] { return Slide::open(folder.write("slide.dcm", file.encode())); };
+  file.set.bytes(0x00282000, "OB", profile(300));
+  const auto slide = open();
+  CHECK(slide->icc_profile(0).bytes.size() == 300);
+  CHECK(
+      slide->info().warnings ==
+      Lines{
+          "its ICC profile (0028,2000) lies outside of OpticalPathSequence (0048,0105), where it belongs: it counts"});
+  DicomSet path;
+  path.bytes(0x00282000, "OB", profile(200));
+  file.set.items(0x00480105, {path});
+  CHECK(open()->icc_profile(0).bytes.size() == 200);
+  CHECK(open()->info().warnings == Lines{});
+}
+
 TEST_CASE("DICOM: places that can't be read, and depths, are no concern of TILED_FULL") {
   const TemporaryFolder folder;
   DicomFile file = make_dicom(picture_for(Codec::jpeg));

@@ -129,3 +129,94 @@ TEST_CASE("a picture that was resized to whole tiles isn't cut, nor is one that 
   CHECK(sizes(*blank) == "1990x1510 1024x768 ");
   CHECK(blank->info().warnings.empty());
 }
+
+namespace {
+
+/// Levels that are halved from level to level and lose pixels at their right and lower borders each time.
+std::vector<Picture> cut_pyramid(const Picture& base, int levels, int lost) {
+  std::vector<Picture> made;
+  const Picture* before = &base;
+  for (int i = 0; i < levels; ++i) {
+    const Picture half = reduced(*before, 2);
+    made.push_back(cut(half, 0, 0, before->width / 2 - lost, before->height / 2 - lost));
+    before = &made.back();
+  }
+  return made;
+}
+
+TestDirectory whole(const Picture& picture) { return image(picture, picture.width, picture.height); }
+
+/// All but the first in the main chain, as reduced images.
+std::shared_ptr<const Slide> open_chain(const TemporaryFolder& folder, const Picture& base,
+                                        const std::vector<Picture>& levels) {
+  TestTiff tiff;
+  tiff.directories = {whole(base)};
+  for (const Picture& level : levels) {
+    tiff.directories.push_back(whole(level));
+    tiff.directories.back().set(254, long_, {1});
+  }
+  return Slide::open(folder.write("slide.tif", tiff.bytes()));
+}
+
+}  // namespace
+
+TEST_CASE("levels that lost pixels at their right and lower borders have whole factors") {
+  const TemporaryFolder folder;
+  const Picture base = squares(1994, 1515);
+  const std::vector<Picture> levels = cut_pyramid(base, 2, 4);
+  const Lines lines = {
+      "level 1 of 993 x 753 pixels is cut at its right and lower borders: each is 2 of level 0 along both axes, and it "
+      "lacks the last 8 x 9 of them",
+      "level 2 of 492 x 372 pixels is cut at its right and lower borders: each is 4 of level 0 along both axes, and it "
+      "lacks the last 26 x 27 of them"};
+  std::shared_ptr<const Slide> slide;
+  SUBCASE("as SubIFDs") { slide = open_slide(folder, base, {whole(levels[0]), whole(levels[1])}); }
+  SUBCASE("in the main chain") { slide = open_chain(folder, base, levels); }
+  REQUIRE(sizes(*slide) == "1994x1515 993x753 492x372 ");
+  CHECK(slide->info().warnings == lines);
+  CHECK(slide->info().associated.empty());
+  for (const std::size_t level : {std::size_t{1}, std::size_t{2}}) {
+    CAPTURE(level);
+    const double factor = level == 1 ? 2.0 : 4.0;
+    CHECK(slide->info().levels[level].downsample == factor);
+    CHECK(slide->info().downsample_x(level) == factor);
+    CHECK(slide->info().downsample_y(level) == factor);
+    CHECK(read_level(*slide, level) == levels[level - 1].data);
+  }
+}
+
+TEST_CASE("a picture that was resized to a cut level's size isn't cut, and a line says where nothing tells") {
+  const TemporaryFolder folder;
+  const Picture base = squares(1994, 1515);
+  const Picture resized = sampled(base, 990, 752, 1994.0 / 990, 1515.0 / 752, 0.5);
+  const auto slide = open_slide(folder, base, {whole(resized)});
+  CHECK(sizes(*slide) == "1994x1515 990x752 ");
+  CHECK(slide->info().downsample_x(1) == doctest::Approx(1994.0 / 990));
+  CHECK(slide->info().downsample_y(1) == doctest::Approx(1515.0 / 752));
+  CHECK(slide->info().warnings.empty());
+  const auto plain = [](int width, int height) {
+    return Picture{width, height, 1, std::vector<std::uint8_t>(static_cast<std::size_t>(width * height), 243)};
+  };
+  const auto blank = open_slide(folder, plain(1994, 1515), {whole(plain(990, 752))});
+  CHECK(blank->info().downsample_x(1) == doctest::Approx(1994.0 / 990));
+  CHECK(
+      blank->info().warnings ==
+      Lines{"level 1 of 990 x 752 pixels may lack pixels at its right and lower borders, or be resized, which nothing "
+            "in it tells: places on it are found by the ratio of the sizes"});
+  // A pixel less than rounding leaves is no doubt.
+  CHECK(open_slide(folder, plain(1994, 1515), {whole(plain(996, 757))})->info().warnings.empty());
+}
+
+TEST_CASE("a reduced image of nearly a level's size is no level of the main chain if it was resized, with a line") {
+  const TemporaryFolder folder;
+  const Picture base = squares(1994, 1515);
+  const auto resized = open_chain(folder, base, {sampled(base, 984, 747, 1994.0 / 984, 1515.0 / 747, 0.5)});
+  CHECK(sizes(*resized) == "1994x1515 ");
+  CHECK(resized->info().associated == Lines{"image 1"});
+  CHECK(resized->info().warnings == Lines{"the image of 984 x 747 pixels hasn't the size of a level: it is no level"});
+  // One of another size is what it is.
+  const auto between = open_chain(folder, base, {sampled(base, 800, 608, 1994.0 / 800, 1515.0 / 608, 0.5)});
+  CHECK(sizes(*between) == "1994x1515 ");
+  CHECK(between->info().associated == Lines{"image 1"});
+  CHECK(between->info().warnings.empty());
+}

@@ -420,6 +420,28 @@ TEST_CASE_FIXTURE(Fixture, "the unit that ImageJ names counts under every Resolu
   CHECK(described("Scanner 1\nunit=mm\n").mpp.value_or(0.0) == doctest::Approx(0.5));
 }
 
+TEST_CASE_FIXTURE(Fixture, "ImageJ's unit of the height is its own, and the first of several units counts") {
+  resolution(40000, 4000, 1);
+  const SlideInfo square = described("ImageJ=1.53t\nunit=cm\nyunit=mm\nzunit=nm\n");
+  CHECK(square.mpp.value_or(0.0) == doctest::Approx(0.25));
+  CHECK_FALSE(square.mpp_y.has_value());
+  CHECK(square.warnings == Lines{});
+  resolution(4, 101600, 1);
+  CHECK_FALSE(described("ImageJ=1.53t\nunit=um\nyunit=inch\n").mpp_y.has_value());
+  // One that is no length says nothing of the height.
+  resolution(4, 2, 1);
+  const SlideInfo across = described("ImageJ=1.53t\nunit=um\nyunit=pixel\n");
+  CHECK(across.mpp.value_or(0.0) == doctest::Approx(0.25));
+  CHECK_FALSE(across.mpp_y.has_value());
+  CHECK(across.warnings == Lines{"the resolution says the size of pixels only across, 0.25 micrometres: they are taken "
+                                 "for square"});
+  resolution(4, 4, 1);
+  CHECK(described("ImageJ=1.53t\nunit=um\nunit=um\n").warnings == Lines{});
+  const SlideInfo twice = described("ImageJ=1.53t\nunit=um\nloop=false\nunit=nm\n");
+  CHECK(twice.mpp.value_or(0.0) == doctest::Approx(0.25));
+  CHECK(twice.warnings == Lines{"ImageJ's description says several values of unit: the first counts"});
+}
+
 TEST_CASE_FIXTURE(Fixture, "sizes of which one is a hundred times the other aren't one pixel's") {
   const auto line = [](const std::string& place, const std::string& sizes) {
     return place + " says " + sizes +

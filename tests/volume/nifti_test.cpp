@@ -112,6 +112,51 @@ TEST_CASE("the volume of a voxel comes from the affine, else from its sides") {
   CHECK(std::isnan(geometry.voxel_mm3()));
 }
 
+TEST_CASE("an sform that contradicts the qform gets a line with both") {
+  NiftiGeometry geometry;
+  geometry.units = 2;
+  geometry.sform_code = 1;
+  geometry.qform_code = 1;
+  // Half a turn around z: x leads to the left, y backwards.
+  geometry.pixdim = {1, 0.5, 0.5, 0.5};
+  geometry.quatern = {0, 0, 1};
+  const auto diagonal = [&](double x, double y, double z) { geometry.srow = {x, 0, 0, 9, 0, y, 0, 9, 0, 0, z, 9}; };
+  diagonal(-0.5, -0.5, 0.504);
+  CHECK(geometry.contradiction().empty());
+  diagonal(-1, -1, 1);
+  CHECK(geometry.contradiction() ==
+        "its sform (1 x 1 x 1 mm, axes LPS) contradicts its qform (0.5 x 0.5 x 0.5 mm, axes LPS): the sform counts");
+  diagonal(-0.5, -0.5, 0.55);
+  CHECK_FALSE(geometry.contradiction().empty());
+  diagonal(0.5, -0.5, 0.5);
+  CHECK(geometry.contradiction() ==
+        "its sform (0.5 x 0.5 x 0.5 mm, axes RPS) contradicts its qform (0.5 x 0.5 x 0.5 mm, axes LPS): the sform "
+        "counts");
+  // The sign of the third axis is qfac's.
+  geometry.pixdim[0] = -1;
+  diagonal(-0.5, -0.5, -0.5);
+  CHECK(geometry.contradiction().empty());
+  geometry.pixdim[0] = 1;
+  CHECK_FALSE(geometry.contradiction().empty());
+  for (int* code : {&geometry.qform_code, &geometry.sform_code}) {
+    *code = 0;
+    CHECK(geometry.contradiction().empty());
+    *code = 1;
+  }
+  // Axes that are permuted, in micrometres.
+  geometry.units = 3;
+  geometry.quatern = {0.5, 0.5, 0.5};
+  geometry.srow = {0, 0, 0.5, 0, 0.5, 0, 0, 0, 0, 0.5, 0, 0};
+  CHECK(geometry.contradiction().empty());
+  diagonal(0.5, 0.5, 0.5);
+  CHECK(geometry.contradiction() ==
+        "its sform (0.0005 x 0.0005 x 0.0005 mm, axes RAS) contradicts its qform (0.0005 x 0.0005 x 0.0005 mm, axes "
+        "ASR): the sform counts");
+  // What says nothing.
+  geometry.pixdim[1] = 0;
+  CHECK(geometry.contradiction().empty());
+}
+
 TEST_CASE("headers that can't be used say why") {
   const std::vector<std::byte> good = nifti_head(small_header(1), ScalarType::int16, false);
   const auto with = [&](std::size_t at, auto value) {

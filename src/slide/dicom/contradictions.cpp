@@ -118,6 +118,12 @@ std::string compare_places(const OpenFile& file, const Level& level) {
   return "its frames' places in PlanePositionSlideSequence (0048,021A) aren't those of TILED_FULL: TILED_FULL counts";
 }
 
+std::string compare_indices(const Instance& instance) {
+  if (!instance.has_contrary_indices) return {};
+  return "its frames' places in PlanePositionSlideSequence (0048,021A) aren't those of their DimensionIndexValues "
+         "(0020,9157): PlanePositionSlideSequence counts";
+}
+
 bool have_different_paths(const Instance& a, const Instance& b) {
   const auto differ = [](const std::string& one, const std::string& other) {
     return !one.empty() && !other.empty() && one != other;

@@ -31,6 +31,10 @@ std::string compare_orientation(const Instance& instance);
 /// \throws SlideError where places that are all different follow each other in another order
 std::string compare_places(const OpenFile& file, const Level& level);
 
+/// DimensionIndexValues of frames that aren't TILED_FULL against their places, which count: one number along an axis
+/// stands for two of them.
+std::string compare_indices(const Instance& instance);
+
 /// FrameType of an image's frames against its ImageType, which counts.
 std::string compare_frame_type(const Instance& instance);
 

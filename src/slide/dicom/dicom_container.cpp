@@ -112,6 +112,11 @@ class ImageReader {
     for (const OpenFile* file : files) {
       add_line(dicom::compare_lut_shape(file->instance));
       add_line(dicom::compare_rescale(file->instance));
+      add_line(dicom::compare_indices(file->instance));
+    }
+    if (first.has_misplaced_icc) {
+      add_line(
+          "its ICC profile (0028,2000) lies outside of OpticalPathSequence (0048,0105), where it belongs: it counts");
     }
     add_line(dicom::compare_doubles(doubles_, first_double_, level_));
     // Labels and the like may lie in any way.

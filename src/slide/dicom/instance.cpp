@@ -4,8 +4,13 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <map>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "slide/pixel_size.hpp"
 
@@ -23,6 +28,8 @@ constexpr const char* big_endian_syntax = "1.2.840.10008.1.2.2";
 constexpr Tag per_frame_groups = 0x52009230;
 constexpr Tag pixel_measures = 0x00289110;
 constexpr Tag path_identification = 0x00480207;
+constexpr Tag column_position = 0x0048021E;
+constexpr Tag row_position = 0x0048021F;
 constexpr Tag frame_types = 0x00400710;
 
 /// PixelSpacing, millimetres: between rows, then between columns (PS3.3, 10.7.1.3).
@@ -31,6 +38,25 @@ struct Spacing {
   double columns = 0.0;
 
   bool operator==(const Spacing&) const = default;
+};
+
+/// Frames' places along an axis, by the numbers that DimensionIndexValues gives to them.
+class IndexedPlaces {
+ public:
+  void add(const std::vector<std::uint32_t>& indices, std::int64_t place) {
+    if (!dimension || *dimension >= indices.size()) return;
+    const auto [known, is_new] = places_.emplace(indices[*dimension], place);
+    has_two_ = has_two_ || (!is_new && known->second != place);
+  }
+
+  /// Whether one number stands for two places. The same number for all of them says nothing.
+  bool contradicts() const noexcept { return has_two_ && places_.size() > 1; }
+
+  std::optional<std::size_t> dimension;  ///< of DimensionIndexSequence, from 0
+
+ private:
+  std::map<std::uint32_t, std::int64_t> places_;
+  bool has_two_ = false;
 };
 
 class InstanceReader {
@@ -52,6 +78,13 @@ class InstanceReader {
     }
     const Extent all{behind, reader_.file().size(), instance_.transfer_syntax == implicit_syntax, false};
     reader_.read_data_set(all, [this](const Element& element) { return take(element); });
+    const bool has_other_icc =
+        misplaced_icc_ && misplaced_icc_->length > 0 && misplaced_icc_->length != undefined_length;
+    if (instance_.icc_bytes == 0 && has_other_icc) {
+      instance_.icc_at = misplaced_icc_->value_at;
+      instance_.icc_bytes = misplaced_icc_->length;
+      instance_.has_misplaced_icc = true;
+    }
     return std::move(instance_);
   }
 
@@ -96,6 +129,8 @@ class InstanceReader {
       case 0x00209228:
         to.frames_before = number(element, "ConcatenationFrameOffsetNumber");
         return 0;
+      case 0x00209222:
+        return read_dimensions(element);
       case 0x00209311:
         to.organisation = reader_.text(element, "DimensionOrganizationType");
         return 0;
@@ -131,6 +166,9 @@ class InstanceReader {
         return 0;
       case 0x00280103:
         to.is_signed = number(element, "PixelRepresentation");
+        return 0;
+      case 0x00282000:
+        misplaced_icc_ = element;
         return 0;
       case 0x00281052:
         to.rescale_intercept = decimal_of(element, "RescaleIntercept");
@@ -182,6 +220,38 @@ class InstanceReader {
       default:
         return 0;
     }
+  }
+
+  /// DimensionIndexSequence. Pixels are read whatever it says.
+  std::uint64_t read_dimensions(const Element& sequence) {
+    std::size_t dimension = 0;
+    return reader_.read_items(sequence, [this, &dimension](const Extent& item) {
+      const std::size_t here = dimension++;
+      return reader_.read_data_set(item, [this, here](const Element& inside) -> std::uint64_t {
+        if (inside.tag != 0x00209165 || inside.length != 4) return 0;
+        // Of a tag the group stands first.
+        const std::uint32_t pointer = reader_.number(inside.value_at, 4);
+        const std::uint32_t tag = (pointer & 0xFFFFU) << 16U | pointer >> 16U;
+        if (tag == column_position) columns_.dimension = here;
+        if (tag == row_position) rows_.dimension = here;
+        return 0;
+      });
+    });
+  }
+
+  /// FrameContentSequence. Values that can't be read are none.
+  std::uint64_t read_frame_content(const Element& sequence) {
+    constexpr std::uint64_t most_dimensions = 16;
+    return reader_.read_items(sequence, [this](const Extent& item) {
+      return reader_.read_data_set(item, [this](const Element& inside) -> std::uint64_t {
+        if (inside.tag != 0x00209157 || inside.length % 4 != 0 || inside.length > 4 * most_dimensions) return 0;
+        indices_.clear();
+        for (std::uint64_t at = 0; at < inside.length; at += 4) {
+          indices_.push_back(reader_.number(inside.value_at + at, 4));
+        }
+        return 0;
+      });
+    });
   }
 
   std::optional<double> side_of_volume(const Element& element) {
@@ -325,6 +395,7 @@ class InstanceReader {
       row_.reset();
       depth_ = Instance::Position::no_depth;
       spacing_.reset();
+      indices_.clear();
       const std::uint64_t end =
           reader_.read_data_set(item, [this](const Element& inside) { return take_of_frame(inside); });
       add_place();
@@ -334,6 +405,7 @@ class InstanceReader {
       return end;
     });
     if (!frames_share_spacing_ && !instance_.spacings_differ) set_spacing(first);
+    instance_.has_contrary_indices = columns_.contradicts() || rows_.contradicts();
     return behind;
   }
 
@@ -365,18 +437,24 @@ class InstanceReader {
       reader_.refuse("frame " + std::to_string(frame_ + 1) + " has no PlanePositionSlideSequence (0048,021A)");
     }
     instance_.positions.push_back({*column_, row_.value_or(0), depth_});
+    if (frame_ >= Instance::most_said_places) return;
+    columns_.add(indices_, *column_);
+    rows_.add(indices_, row_.value_or(0));
   }
 
   std::uint64_t take_of_frame(const Element& element) {
     if (element.tag == pixel_measures) return read_measures(element, spacing_);
     if (element.tag == path_identification) return read_path(element);
     if (element.tag == frame_types) return read_frame_type(element);
+    if (element.tag == 0x00209111 && has_positions_ && frame_ < Instance::most_said_places) {
+      return read_frame_content(element);
+    }
     if (element.tag != 0x0048021A || !wants_place_) return 0;
     return reader_.read_items(element, [this](const Extent& item) {
       return reader_.read_data_set(item, [this](const Element& inside) -> std::uint64_t {
-        if (inside.tag == 0x0048021E) {
+        if (inside.tag == column_position) {
           column_ = position_of(inside, "ColumnPositionInTotalImagePixelMatrix");
-        } else if (inside.tag == 0x0048021F) {
+        } else if (inside.tag == row_position) {
           row_ = position_of(inside, "RowPositionInTotalImagePixelMatrix");
         } else if (inside.tag == 0x0040074A && has_positions_ && inside.length > 0) {
           depth_ = reader_.decimal_texts(inside, "ZOffsetInSlideCoordinateSystem").front();
@@ -400,6 +478,10 @@ class InstanceReader {
   std::optional<std::int64_t> column_;  ///< of that frame
   std::optional<std::int64_t> row_;
   double depth_ = Instance::Position::no_depth;
+  std::vector<std::uint32_t> indices_;  ///< of that frame: DimensionIndexValues
+  IndexedPlaces columns_;
+  IndexedPlaces rows_;
+  std::optional<Element> misplaced_icc_;
   std::optional<Spacing> spacing_;
   bool has_positions_ = false;         ///< frames must say where they are
   bool wants_place_ = false;           ///< what the frame says of that is looked at

@@ -72,7 +72,8 @@ struct Instance {
   std::optional<std::array<double, 6>> orientation;
   std::optional<double> magnification;
   std::uint64_t icc_at = 0;
-  std::uint64_t icc_bytes = 0;  ///< 0: no profile
+  std::uint64_t icc_bytes = 0;     ///< 0: no profile
+  bool has_misplaced_icc = false;  ///< it lies outside of OpticalPathSequence
 
   /// Where a frame says that it is.
   struct Position {
@@ -93,6 +94,7 @@ struct Instance {
     bool operator==(const SaidPlace&) const = default;
   };
   static constexpr std::int64_t most_said_places = 4096;
+  bool has_contrary_indices = false;   ///< DimensionIndexValues of the first such frames, against `positions`
   std::vector<SaidPlace> said_places;  ///< by the first `most_said_places` frames; not all may say it
 
   std::optional<Element> offsets;  ///< the extended offset table

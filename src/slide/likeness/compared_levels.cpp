@@ -30,17 +30,20 @@ double cell_side(std::int64_t tile, double factor) {
 
 bool is_power_of_two(double factor) { return std::exp2(std::round(std::log2(factor))) == factor; }
 
-/// Pixels of the smaller level that places may be displaced by as the sizes don't fit.
-double misfit_of(std::int64_t larger, std::int64_t smaller) {
-  const double factor = static_cast<double>(larger) / static_cast<double>(smaller);
+double ratio_of(std::int64_t larger, std::int64_t smaller) {
+  return static_cast<double>(larger) / static_cast<double>(smaller);
+}
+
+/// Pixels of the smaller level that places may be displaced by as the factor isn't whole.
+double misfit_of(double factor, std::int64_t smaller) {
   return std::abs(factor - std::round(factor)) * static_cast<double>(smaller) / factor;
 }
 
 }  // namespace
 
-ComparisonPlan::ComparisonPlan(const Level& large, const Level& small)
-    : factor_x(level_factor(large.width, small.width)),
-      factor_y(level_factor(large.height, small.height)),
+ComparisonPlan::ComparisonPlan(const Level& base, const Level& large, const Level& small)
+    : factor_x(factors_between(base, large, small).x),
+      factor_y(factors_between(base, large, small).y),
       cell_width(cell_side(large.tile_width, factor_x)),
       cell_height(cell_side(large.tile_height, factor_y)) {
   const std::int64_t pixels = small.width * small.height;
@@ -55,7 +58,9 @@ ComparisonPlan::ComparisonPlan(const Level& large, const Level& small)
   const std::int64_t sampled = std::clamp<std::int64_t>(most_held_pixels / tile_pixels(small), 1, most_parts);
   parts = is_sampled ? sampled : pixels;
   margin = factor_x == std::round(factor_x) && factor_y == std::round(factor_y) ? 1 : 2;
-  const double misfit = std::max(misfit_of(large.width, small.width), misfit_of(large.height, small.height));
+  const bool is_cut = large.cut_factor > 0 || small.cut_factor > 0;
+  const double misfit = std::max(misfit_of(is_cut ? factor_x : ratio_of(large.width, small.width), small.width),
+                                 misfit_of(is_cut ? factor_y : ratio_of(large.height, small.height), small.height));
   const double corner_pixels = most_corner_cells * cell_width * cell_height + static_cast<double>(tile_pixels(small));
   has_places = pixels <= most_compared_pixels && misfit <= most_displaced &&
                std::min(factor_x, factor_y) >= least_place_factor && 4.0 * corner_pixels <= most_pixels;

@@ -12,7 +12,8 @@ namespace slidestream {
 
 /// What is looked at of two levels to compare them.
 struct ComparisonPlan {
-  ComparisonPlan(const Level& large, const Level& small);
+  /// \param base  level 0
+  ComparisonPlan(const Level& base, const Level& large, const Level& small);
 
   double factor_x;
   double factor_y;
@@ -38,7 +39,7 @@ struct ComparedLevels {
         level(number),
         large(of.coded_level(larger)),
         small(as),
-        plan(large, small),
+        plan(of.coded_level(0), large, small),
         budget(asked) {}
 
   const Slide& slide;

@@ -316,7 +316,14 @@ class DirectoryReader {
     if (levels.empty()) {
       for (const std::size_t i : pyramid_below(main[base].size(), sizes)) levels.push_back(others[i]);
       // Aperio's files say which images are levels.
-      if (!main[base].is_aperios) levels = with_spares(levels, others);
+      if (!main[base].is_aperios) {
+        if (planes.size() == 1) cut_ = cut_candidates(main[base], levels, others);
+        levels = with_spares(levels, others);
+        for (const Candidate* cut : cut_) {
+          const auto is_smaller = [&](const Candidate* level) { return level->width < cut->width; };
+          levels.insert(std::ranges::find_if(levels, is_smaller), cut);
+        }
+      }
     }
     levels.insert(levels.begin(), &main[base]);
     std::vector<const Candidate*> unread;
@@ -368,16 +375,20 @@ class DirectoryReader {
 
   /// Spares come after all levels, so that they take nothing from what the levels may have.
   void add_levels(std::vector<const Candidate*>& levels, const std::vector<Candidate>& main) {
-    const auto is_spare = [&](std::size_t i) { return i > 0 && levels[i]->size() == levels[i - 1]->size(); };
+    const auto is_cut = [&](std::size_t i) { return std::ranges::find(cut_, levels[i]) != cut_.end(); };
+    const auto is_spare = [&](std::size_t i) {
+      return i > 0 && (levels[i]->size() == levels[i - 1]->size() || is_cut(i));
+    };
     for (std::size_t i = 0; i < levels.size(); ++i) {
       if (!is_spare(i)) add_level(levels[i]->raw, slide_.info.levels.size());
     }
     for (std::size_t i = 1; i < levels.size();) {
       if (!is_spare(i) || add_spare(*levels[i], i, "image " + std::to_string(levels[i] - main.data()))) {
+        if (is_spare(i)) slide_.codings[i].only_if_cut = is_cut(i);
         ++i;
         continue;
       }
-      warn_of_unread({levels[i]}, size_of_level_before, "");
+      warn_of_unread({levels[i]}, is_cut(i) ? "is no level of the slide" : size_of_level_before, "");
       levels.erase(levels.begin() + static_cast<std::ptrdiff_t>(i));
     }
   }
@@ -473,6 +484,7 @@ class DirectoryReader {
   std::vector<std::size_t> numbers_;         ///< of the planes here, where they aren't the image's first
   std::optional<ColourPlaces> colours_;      ///< its planes are red, green and blue
   bool has_places_ = false;                  ///< the directories that it names are this file's
+  std::vector<const Candidate*> cut_;        ///< of the main chain, that are levels if they were cut
   std::unordered_set<std::size_t> copies_;   ///< of the main chain, whose tiles a level among the SubIFDs has, too
   std::unordered_set<std::size_t> claimed_;  ///< those that any of its images names
 };

@@ -3,9 +3,13 @@
 #include <tiff.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <tuple>
 #include <utility>
+
+#include "slide/padded_level.hpp"
 
 namespace slidestream {
 namespace {
@@ -13,6 +17,11 @@ namespace {
 // Each may be decoded whole to be compared. With all of them a slide has fewer levels than it may have.
 constexpr std::size_t most_spares_of_a_size = 3;
 constexpr std::size_t most_spares = 16;
+
+/// Of images that may be levels: larger ones are none.
+Size signed_size(const Candidate& image) {
+  return {static_cast<std::int64_t>(image.width), static_cast<std::int64_t>(image.height)};
+}
 
 }  // namespace
 
@@ -56,6 +65,27 @@ std::vector<const Candidate*> reductions(const Candidate& base, const std::vecto
   const auto end = std::unique(smaller.begin(), smaller.end(), [&](auto* a, auto* b) { return key(a) == key(b); });
   smaller.erase(end, smaller.end());
   return smaller;
+}
+
+std::vector<const Candidate*> cut_candidates(const Candidate& base, const std::vector<const Candidate*>& levels,
+                                             const std::vector<const Candidate*>& images) {
+  // Those of one factor differ by less.
+  constexpr double most_alike = 0.9;
+  const auto are_alike = [](const Candidate* a, const Candidate* b) {
+    const auto [small, large] = std::minmax(a->width, b->width);
+    return static_cast<double>(small) > most_alike * static_cast<double>(large);
+  };
+  std::vector<const Candidate*> found;
+  for (const Candidate* image : images) {
+    if (found.size() == most_spares) break;
+    const auto is_near = [&](const Candidate* other) { return are_alike(other, image); };
+    const auto factor = static_cast<std::uint64_t>(factor_of_cut(signed_size(base), signed_size(*image)));
+    if ((image->type & FILETYPE_REDUCEDIMAGE) == 0 || !std::has_single_bit(factor)) continue;
+    if (std::ranges::any_of(levels, is_near) || std::ranges::any_of(found, is_near)) continue;
+    found.push_back(image);
+  }
+  std::ranges::stable_sort(found, [](auto* a, auto* b) { return a->width > b->width; });
+  return found;
 }
 
 std::vector<const Candidate*> with_spares(const std::vector<const Candidate*>& levels,

@@ -24,6 +24,12 @@ bool may_be_level(const Candidate& candidate);
 /// Those that are smaller versions of the slide, largest first, the first of equals.
 std::vector<const Candidate*> reductions(const Candidate& base, const std::vector<Candidate>& subs);
 
+/// Images that say that they are reduced, have no size of the pyramid, and may be levels 2, 4, 8, ... times smaller
+/// whose right and lower borders were cut off. Largest first, one of a size, and sixteen at most.
+/// \param levels  of the pyramid; one of nearly the same size leaves no place for another
+std::vector<const Candidate*> cut_candidates(const Candidate& base, const std::vector<const Candidate*>& levels,
+                                             const std::vector<const Candidate*>& images);
+
 /// The levels, and behind each the other images of its size, in the order of `images`: one of them is the level if
 /// those before it turn out to show something else. Three of a size at most, and sixteen of all.
 std::vector<const Candidate*> with_spares(const std::vector<const Candidate*>& levels,

@@ -2,12 +2,14 @@
 
 #include <tiff.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/positive_number.hpp"
@@ -22,15 +24,43 @@ constexpr double least_by_resolution = 0.001;
 constexpr std::uint64_t unit_millimetre = 4;  // of no standard, but written
 constexpr std::uint64_t unit_micrometre = 5;
 
-/// Micrometres of the unit that ImageJ's description names.
-std::optional<double> unit_of_imagej(std::string_view description) {
-  if (!description.starts_with("ImageJ=")) return std::nullopt;
-  constexpr std::string_view key = "\nunit=";
-  const std::size_t at = description.find(key);
-  if (at == std::string_view::npos) return std::nullopt;
-  const std::string_view unit = description.substr(at + key.size());
-  const std::string_view name = trimmed(unit.substr(0, unit.find('\n')));
-  return name.empty() ? std::nullopt : micrometres_of(name);
+/// Micrometres of a unit along both sides.
+struct Units {
+  std::optional<double> x;
+  std::optional<double> y;
+};
+
+/// The values of a key of ImageJ's description, in their order.
+std::vector<std::string_view> values_in_imagej(std::string_view description, std::string_view key) {
+  std::vector<std::string_view> values;
+  if (!description.starts_with("ImageJ=")) return values;
+  const std::string line = "\n" + std::string(key) + "=";
+  for (std::size_t at = description.find(line); at != std::string_view::npos; at = description.find(line, at + 1)) {
+    const std::string_view rest = description.substr(at + line.size());
+    values.push_back(trimmed(rest.substr(0, rest.find('\n'))));
+  }
+  return values;
+}
+
+/// Micrometres of the units that ImageJ's description names. One for the height stands there where it is another one.
+Units units_of_imagej(std::string_view description) {
+  const auto length_of = [&](std::string_view key) -> std::optional<double> {
+    const std::vector<std::string_view> values = values_in_imagej(description, key);
+    return values.empty() || values.front().empty() ? std::nullopt : micrometres_of(values.front());
+  };
+  const std::optional<double> x = length_of("unit");
+  if (values_in_imagej(description, "yunit").empty()) return {x, x};
+  return {x, length_of("yunit")};
+}
+
+/// Adds a line where ImageJ's description names a side's unit twice, and differently.
+void warn_of_other_units(std::string_view description, std::vector<std::string>& warnings) {
+  for (const char* key : {"unit", "yunit"}) {
+    const std::vector<std::string_view> values = values_in_imagej(description, key);
+    const auto other = std::ranges::find_if(values, [&](std::string_view value) { return value != values.front(); });
+    if (other == values.end()) continue;
+    warnings.push_back("ImageJ's description says several values of " + std::string(key) + ": the first counts");
+  }
 }
 
 /// Micrometres of ResolutionUnit; none for what is no unit.
@@ -75,11 +105,11 @@ Resolution read_resolution(const RawTiff& raw, const RawDirectory& directory, st
 }
 
 /// Micrometres along both sides, by the resolution in a unit.
-SaidPixelSize sizes_in(const Resolution& resolution, const std::optional<double>& unit) {
-  const auto along = [&](const std::optional<double>& pixels) -> std::optional<double> {
+SaidPixelSize sizes_in(const Resolution& resolution, const Units& units) {
+  const auto along = [](const std::optional<double>& pixels, const std::optional<double>& unit) {
     return unit && pixels ? std::optional(*unit / *pixels) : std::nullopt;
   };
-  return {along(resolution.x), along(resolution.y)};
+  return {along(resolution.x, units.x), along(resolution.y, units.y)};
 }
 
 /// ImageJ's unit goes before ResolutionUnit, as in ImageJ itself, unless only ResolutionUnit gives a slide's pixels.
@@ -118,12 +148,14 @@ SaidPixelSize size_by_resolution(const RawTiff& raw, const RawDirectory& directo
     said_unit = *value;
   }
   const bool has_unit = directory.find(TIFFTAG_RESOLUTIONUNIT) != nullptr;
-  const std::optional<double> imagejs = unit_of_imagej(description);
+  const Units imagejs = units_of_imagej(description);
   const std::optional<double> tags = unit_of_tag(said_unit);
   // Without a unit of length they say nothing of sizes.
-  if (!imagejs && !tags) return {};
+  if (!imagejs.x && !imagejs.y && !tags) return {};
+  warn_of_other_units(description, warnings);
   const Resolution resolution = read_resolution(raw, directory, warnings);
-  const SaidPixelSize said = settled(sizes_in(resolution, imagejs), sizes_in(resolution, tags), has_unit, warnings);
+  const SaidPixelSize said =
+      settled(sizes_in(resolution, imagejs), sizes_in(resolution, {tags, tags}), has_unit, warnings);
   if (are_far_apart(said) && (is_scanned(said.x) || is_scanned(said.y))) return said;
   const auto checked = [&](const std::optional<double>& size, const char* name) -> std::optional<double> {
     if (!is_scanned(size)) return std::nullopt;
