@@ -137,8 +137,9 @@ struct OpenOptions {
   std::function<bool()> give_up = {};
   /// Budget that decoding takes tiles' memory from, shared by slides; null: no limit except that of a single tile.
   std::shared_ptr<DecodeMemory> decode_memory = nullptr;
-  double mpp = 0.0;          ///< micrometres per pixel of level 0, instead of the file's; 0: the file's
-  double mpp_default = 0.0;  ///< micrometres per pixel if the file says none; 0: then it isn't known
+  double mpp = 0.0;            ///< micrometres per pixel of level 0, instead of the file's; 0: the file's
+  bool mpp_is_listed = false;  ///< a list gives `mpp`: a line says where it isn't within ten times the slide's own
+  double mpp_default = 0.0;    ///< micrometres per pixel if the file says none; 0: then it isn't known
   int channel = -1;  ///< the channel that is read as grey, from 0, if there are several; -1: such slides are refused
   static constexpr int any_channel = -2;  ///< as `channel`: the first one that the file holds
   /// Where OpenSlide is for slides that have no other reader: "auto" (searched for), "never" (such slides are refused),

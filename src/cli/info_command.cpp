@@ -118,7 +118,8 @@ std::string short_number(double value) {
 std::string profile_text(const Slide& slide) {
   const IccProfile profile = slide.icc_profile(0);
   if (!profile.fault.empty()) return profile.fault;
-  if (profile.bytes.empty()) return "none";
+  if (profile.bytes.empty())
+    return has_profile_in_tiles(slide) ? "none but that in its JPEG tiles, which isn't read" : "none";
   std::string text = count_text(profile.bytes.size()) + " bytes, " + shown_code(profile.space);
   if (!profile.name.empty()) text += ", " + printable(profile.name);
   const std::string fault = find_srgb_conversion(slide).fault;
@@ -232,10 +233,11 @@ std::string patient_properties(const SlideInfo& info) {
 /// One of several channels is as good as another for saying what they are. \param mpp  which a list gives it, or 0
 std::shared_ptr<const Slide> open_to_show(const std::string& path, double mpp = 0.0) {
   try {
-    return Slide::open(path, {.mpp = mpp});
+    return Slide::open(path, {.mpp = mpp, .mpp_is_listed = mpp > 0.0});
   } catch (const SlideError&) {
     try {
-      std::shared_ptr<const Slide> slide = Slide::open(path, {.mpp = mpp, .channel = OpenOptions::any_channel});
+      std::shared_ptr<const Slide> slide =
+          Slide::open(path, {.mpp = mpp, .mpp_is_listed = mpp > 0.0, .channel = OpenOptions::any_channel});
       if (slide->info().channels.size() > 1) return slide;
     } catch (const SlideError&) {
       // The first cause is the one to tell.

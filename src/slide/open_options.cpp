@@ -9,6 +9,7 @@ OpenOptions open_options(const Config& config, const std::string& path) {
           .max_tiles = input.max_tiles,
           .retries = input.retries,
           .mpp = of_slide == input.slide_mpp.end() ? input.mpp : of_slide->second,
+          .mpp_is_listed = of_slide != input.slide_mpp.end(),
           .mpp_default = input.mpp_default,
           .channel = input.channel,
           .openslide = input.openslide,

@@ -85,6 +85,16 @@ void compare_with_magnification(SlideInfo& info) {
   info.warnings.push_back(text.str());
 }
 
+/// A list's pixel size that isn't of the slide's own scale: of another unit, or another slide.
+void compare_with_list(SlideInfo& info, double listed) {
+  constexpr double most_misfit = 10.0;
+  if (!info.mpp || (listed <= most_misfit * *info.mpp && listed >= *info.mpp / most_misfit)) return;
+  std::ostringstream text;
+  text << "the list gives its pixels " << listed << " micrometres, and the slide says " << *info.mpp
+       << ": the list counts";
+  info.warnings.push_back(text.str());
+}
+
 /// Halves what tiles decode to, where libjpeg can.
 void shrink(Level& level) {
   if (level.codec != Codec::jpeg || level.tile_width % 16 != 0 || level.tile_height % 16 != 0) return;
@@ -264,6 +274,7 @@ std::shared_ptr<const Slide> Slide::open(const std::filesystem::path& path, cons
   format.open(*impl, std::move(file), options);
   if (impl->info.file_size == 0) impl->info.file_size = impl->files.size();
   const double given = options.mpp > 0.0 ? options.mpp : impl->info.mpp ? 0.0 : options.mpp_default;
+  if (options.mpp > 0.0 && options.mpp_is_listed) compare_with_list(impl->info, options.mpp);
   if (given > 0.0) {
     impl->info.mpp = given;
     impl->info.mpp_y.reset();

@@ -1,13 +1,20 @@
 #include "slide/srgb_conversion.hpp"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <slidestream/error.hpp>
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "colour/profile_head.hpp"
 #include "slide/decode_memory.hpp"
 #include "slide/file.hpp"
+#include "slide/level_coding.hpp"
 #include "slide/slide_impl.hpp"
 
 namespace slidestream {
@@ -65,7 +72,39 @@ Conversions& conversions() {
   return all;
 }
 
+/// Whether segments in front of a JPEG's frame hold an ICC profile (ICC.1, B.4).
+bool has_profile_segment(std::span<const std::byte> front) {
+  constexpr std::string_view signature("ICC_PROFILE\0", 12);
+  constexpr std::size_t head = 4;  // a marker and a length
+  const auto at = [front](std::size_t place) { return std::to_integer<std::size_t>(front[place]); };
+  for (std::size_t place = 2; place + head + signature.size() <= front.size();) {
+    const std::size_t marker = at(place + 1);
+    const bool is_header = at(place) == 0xFF && ((marker >= 0xE0 && marker <= 0xEF) || marker == 0xFE ||
+                                                 marker == 0xDB || marker == 0xC4 || marker == 0xDD);
+    if (!is_header) return false;
+    const auto* const text = reinterpret_cast<const char*>(front.data() + place + head);
+    if (marker == 0xE2 && std::string_view(text, signature.size()) == signature) return true;
+    place += 2 + (at(place + 2) << 8U | at(place + 3));
+  }
+  return false;
+}
+
 }  // namespace
+
+bool has_profile_in_tiles(const Slide& slide) {
+  constexpr std::uint64_t most_front = 4096;
+  const Level& level = slide.coded_level(0);
+  if (level.codec != Codec::jpeg || coding_of(slide, 0).in_items) return false;
+  for (std::int64_t index = 0; index < level.columns * level.rows; ++index) {
+    const TileRange tile = slide.tile(0, index);
+    if (tile.length == 0) continue;
+    if (!slide.contains(tile)) return false;
+    std::vector<std::byte> front(static_cast<std::size_t>(std::min(tile.length, most_front)));
+    slide.read(tile.offset, front);
+    return has_profile_segment(front);
+  }
+  return false;
+}
 
 SrgbConversion find_srgb_conversion(const Slide& slide) {
   const Colour colour = slide.info().levels.front().colour;
@@ -73,7 +112,12 @@ SrgbConversion find_srgb_conversion(const Slide& slide) {
   const IccProfile profile = slide.icc_profile(0);
   const std::uint64_t size = profile.bytes.size();
   if (!profile.fault.empty()) return {nullptr, profile.fault, size};
-  if (profile.bytes.empty()) return {nullptr, "it has no ICC profile", size};
+  if (profile.bytes.empty()) {
+    return {nullptr,
+            has_profile_in_tiles(slide) ? "the ICC profile in its JPEG tiles isn't read, and it has no other"
+                                        : "it has no ICC profile",
+            size};
+  }
   const std::uint64_t reading = reading_bytes(profile.bytes);
   const DecodeMemory::Lease lease = memory_for_profile(impl_of(slide), reading);
   try {

@@ -25,4 +25,8 @@ struct SrgbConversion {
 /// where the table takes more than all of that memory, StoppedError when `give_up` ends the wait for it
 SrgbConversion find_srgb_conversion(const Slide& slide);
 
+/// Whether JPEG tiles of level 0 have an ICC profile of their own (APP2), which isn't read: the first one's front
+/// tells.
+bool has_profile_in_tiles(const Slide& slide);
+
 }  // namespace slidestream

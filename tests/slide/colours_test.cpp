@@ -485,3 +485,23 @@ TEST_CASE("levels may have tiles of other sizes and another compression than lev
   CHECK(file.read(0) == large.data);
   CHECK(file.read(1) == expected);
 }
+
+TEST_CASE("an ICC profile in JPEG tiles alone isn't read, and the line about sRGB says so") {
+  const Picture picture = make_stained_picture(64, 48, 1);
+  const Bytes bare = encode_jpeg(picture);
+  const Bytes with_profile = with_segment(bare, bytes_of({"\xFF\xE2\0\x10"
+                                                          "ICC_PROFILE\0\1\1",
+                                                          18}));
+  const auto lines = [](const Bytes& tile) {
+    const TileFile file(directory_of({tile}, ycbcr_tag));
+    return Slide::open(file.write(), {.to_srgb = true})->info().warnings;
+  };
+  using Lines = std::vector<std::string>;
+  const std::string begins = "its colours aren't converted to sRGB: ";
+  CHECK(lines(bare) == Lines{begins + "it has no ICC profile"});
+  const Lines told = {begins + "the ICC profile in its JPEG tiles isn't read, and it has no other"};
+  CHECK(lines(with_profile) == told);
+  CHECK(lines(with_jfif(with_profile)) == told);
+  // Other segments of that marker, and a tile that ends within one.
+  CHECK(lines(with_segment(bare, bytes_of({"\xFF\xE2\0\x06MPF\0", 8}))) == Lines{begins + "it has no ICC profile"});
+}

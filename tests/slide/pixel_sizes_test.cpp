@@ -420,6 +420,20 @@ TEST_CASE_FIXTURE(Fixture, "the unit that ImageJ names counts under every Resolu
   CHECK(described("Scanner 1\nunit=mm\n").mpp.value_or(0.0) == doctest::Approx(0.5));
 }
 
+TEST_CASE_FIXTURE(Fixture, "a list's pixel size of another scale than the slide's counts, with a line") {
+  resolution(20000, 20000, 3);
+  const auto path = folder.write("slide.tif", tiff.bytes());
+  for (const double size : {0.06, 0.25, 4.9}) {
+    CHECK(Slide::open(path, {.mpp = size, .mpp_is_listed = true})->info().warnings == Lines{});
+  }
+  const auto listed = Slide::open(path, {.mpp = 500.0, .mpp_is_listed = true});
+  CHECK(listed->info().mpp == 500.0);
+  CHECK(listed->info().warnings ==
+        Lines{"the list gives its pixels 500 micrometres, and the slide says 0.5: the list counts"});
+  CHECK(Slide::open(path, {.mpp = 0.04, .mpp_is_listed = true})->info().warnings.size() == 1);
+  CHECK(Slide::open(path, {.mpp = 500.0})->info().warnings == Lines{});
+}
+
 TEST_CASE_FIXTURE(Fixture, "ImageJ's unit of the height is its own, and the first of several units counts") {
   resolution(40000, 4000, 1);
   const SlideInfo square = described("ImageJ=1.53t\nunit=cm\nyunit=mm\nzunit=nm\n");
