@@ -152,6 +152,21 @@ TEST_CASE_FIXTURE(Fixture, "planes of several channels are refused by name, unle
   CHECK(open_error(path, {.channel_name = "channel"}).ends_with("set channel to choose one, 0 to 3"));
 }
 
+TEST_CASE_FIXTURE(Fixture, "channels of a QPTIFF have the names that their directories say") {
+  const auto text = [](const std::string& name) {
+    return "<?xml version=\"1.0\" encoding=\"utf-16\"?><PerkinElmer-QPI-ImageDescription><ImageType>FullResolution"
+           "</ImageType>" +
+           name + "<ScanProfile><Name>a profile</Name></ScanProfile></PerkinElmer-QPI-ImageDescription>";
+  };
+  tiff.directories = {level(100, 60), level(100, 60)};
+  tiff.directories[0].set_text(270, text("<Name>DAPI</Name>"));
+  tiff.directories[1].set_text(270, text("<Name> FITC</Name>"));
+  CHECK(error().ends_with("has 2 channels (DAPI, FITC); set input.channel to choose one, 0 to 1"));
+  // All or none.
+  tiff.directories[1].set_text(270, text(""));
+  CHECK(error().ends_with("has 2 channels; set input.channel to choose one, 0 to 1"));
+}
+
 TEST_CASE_FIXTURE(Fixture, "planes without names, in depth, and in other files count as channels") {
   // Pages of one size, tiled or not, say nothing of what they are.
   tiff.directories = {level(100, 60), level(100, 60)};

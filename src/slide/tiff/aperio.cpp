@@ -255,17 +255,26 @@ std::optional<double> scaled(const std::optional<double>& value, double factor) 
   return value ? std::optional(*value * factor) : std::nullopt;
 }
 
+/// The text of an element of the XML of a QPTIFF.
+std::string_view element_of_qptiff(std::string_view xml, std::string_view tag) {
+  if (xml.find("<PerkinElmer-QPI-ImageDescription") == std::string_view::npos) return {};
+  const std::size_t at = xml.find(tag);
+  if (at == std::string_view::npos) return {};
+  xml.remove_prefix(at + tag.size());
+  return xml.substr(0, xml.find('<'));
+}
+
 /// What the XML of a QPTIFF calls its image.
 std::string name_in_qptiff(std::string_view xml) {
-  constexpr std::string_view before = "<ImageType>";
-  if (xml.find("<PerkinElmer-QPI-ImageDescription") == std::string_view::npos) return {};
-  const std::size_t at = xml.find(before);
-  if (at == std::string_view::npos) return {};
-  xml.remove_prefix(at + before.size());
-  return name_of_associated_in(xml.substr(0, xml.find('<')));
+  return name_of_associated_in(element_of_qptiff(xml, "<ImageType>"));
 }
 
 }  // namespace
+
+std::string channel_of_qptiff(std::string_view xml) {
+  // The scanner's settings name other things.
+  return std::string(trimmed(element_of_qptiff(xml.substr(0, xml.find("<ScanProfile")), "<Name>")));
+}
 
 SaidPixelSize read_description(std::string_view description, ImageSize image, ImageSize tile, SlideInfo& info) {
   const std::string_view line = first_line(description);

@@ -36,6 +36,9 @@ std::string name_of_associated_in(std::string_view text);
 /// what `name_of_associated_in` finds in the first or second line. Of XML only the ImageType of a QPTIFF is looked at.
 std::string associated_name(std::string_view description);
 
+/// The channel that the XML of a QPTIFF says that an image shows; empty where it says none.
+std::string channel_of_qptiff(std::string_view xml);
+
 /// What Aperio's text says of an image's focus, such as "OffsetZ -0.002"; empty where it says no number.
 std::string name_of_focus(std::string_view description);
 

@@ -249,6 +249,8 @@ class DirectoryReader {
     } else if (is_aperios_) {
       channels.names = names_of_focuses(main, planes);
       channels.are_planes = !channels.names.empty();
+    } else {
+      channels.names = names_of_qptiff(main, planes);
     }
     for (std::string& name : channels.names) name = without_control_characters(std::move(name));
     for (auto& [plane, file] : channels.elsewhere) file = without_control_characters(std::move(file));
@@ -262,6 +264,19 @@ class DirectoryReader {
     options_.channel = -1;
     if (numbers_.empty()) return chosen;
     return static_cast<std::size_t>(std::ranges::find(numbers_, chosen) - numbers_.begin());
+  }
+
+  /// As a QPTIFF names its channels; none unless all have names.
+  std::vector<std::string> names_of_qptiff(const std::vector<Candidate>& main,
+                                           const std::vector<std::size_t>& planes) const {
+    constexpr std::size_t most_named = 64;  // each has a text of its own
+    std::vector<std::string> names;
+    if (planes.size() > most_named) return names;
+    for (const std::size_t plane : planes) {
+      names.push_back(channel_of_qptiff(text_of(main[plane])));
+      if (names.back().empty()) return {};
+    }
+    return names;
   }
 
   std::vector<Candidate> sub_directories(const RawDirectory& parent) {

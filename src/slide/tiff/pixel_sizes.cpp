@@ -25,7 +25,7 @@ constexpr std::uint64_t unit_millimetre = 4;  // of no standard, but written
 constexpr std::uint64_t unit_micrometre = 5;
 
 /// Micrometres of a unit along both sides.
-struct Units {
+struct SideUnits {
   std::optional<double> x;
   std::optional<double> y;
 };
@@ -43,7 +43,7 @@ std::vector<std::string_view> values_in_imagej(std::string_view description, std
 }
 
 /// Micrometres of the units that ImageJ's description names. One for the height stands there where it is another one.
-Units units_of_imagej(std::string_view description) {
+SideUnits units_of_imagej(std::string_view description) {
   const auto length_of = [&](std::string_view key) -> std::optional<double> {
     const std::vector<std::string_view> values = values_in_imagej(description, key);
     return values.empty() || values.front().empty() ? std::nullopt : micrometres_of(values.front());
@@ -105,7 +105,7 @@ Resolution read_resolution(const RawTiff& raw, const RawDirectory& directory, st
 }
 
 /// Micrometres along both sides, by the resolution in a unit.
-SaidPixelSize sizes_in(const Resolution& resolution, const Units& units) {
+SaidPixelSize sizes_in(const Resolution& resolution, const SideUnits& units) {
   const auto along = [](const std::optional<double>& pixels, const std::optional<double>& unit) {
     return unit && pixels ? std::optional(*unit / *pixels) : std::nullopt;
   };
@@ -148,7 +148,7 @@ SaidPixelSize size_by_resolution(const RawTiff& raw, const RawDirectory& directo
     said_unit = *value;
   }
   const bool has_unit = directory.find(TIFFTAG_RESOLUTIONUNIT) != nullptr;
-  const Units imagejs = units_of_imagej(description);
+  const SideUnits imagejs = units_of_imagej(description);
   const std::optional<double> tags = unit_of_tag(said_unit);
   // Without a unit of length they say nothing of sizes.
   if (!imagejs.x && !imagejs.y && !tags) return {};
