@@ -64,6 +64,7 @@ class Walk {
     is_results_ = holds_ledger(folder);
     first_depth_ = above_.size() + 1;
     enter(folder);
+    while (!open_.empty()) go_on();
   }
 
   FolderContents take() {
@@ -72,6 +73,13 @@ class Walk {
   }
 
  private:
+  /// A folder that the walk is in. Walking by calls would take stack per level.
+  struct Open {
+    std::string folder;
+    std::size_t slides_before = 0;
+    std::vector<fs::path> left;  ///< folders in it that are to be looked at, the next one last
+  };
+
   void enter(const std::string& folder) {
     struct ::stat status {};
     if (::stat(folder.c_str(), &status) != 0) return give_up(folder, std::error_code(errno, std::generic_category()));
@@ -79,9 +87,28 @@ class Walk {
     if (std::ranges::find(above_, id) != above_.end()) return;
     above_.push_back(id);
     const std::size_t before = contents_.slides.size();
-    list(folder);
-    if (contents_.slides.size() == before && has_slide_suffix(folder)) contents_.slides.push_back(folder);
+    open_.push_back({folder, before, list(folder)});
+  }
+
+  /// One step: into a folder of the innermost one, or out of that.
+  void go_on() {
+    Open& inner = open_.back();
+    if (!inner.left.empty()) {
+      const fs::path path = std::move(inner.left.back());
+      inner.left.pop_back();
+      std::error_code ignored;
+      if (holds_results(path)) {
+        pass_over(path.string());
+      } else if (!is_part_of_slide(path.string()) && (!fs::is_symlink(path, ignored) || first_link_to(path.string()))) {
+        enter(path.string());
+      }
+      return;
+    }
+    if (contents_.slides.size() == inner.slides_before && has_slide_suffix(inner.folder)) {
+      contents_.slides.push_back(inner.folder);
+    }
     above_.pop_back();
+    open_.pop_back();
   }
 
   void give_up(const std::string& folder, const std::error_code& code) {
@@ -118,29 +145,29 @@ class Walk {
                    : (more == 1 ? ", as is " : ", as are ") + std::to_string(more) + " more of its folder"));
   }
 
-  void list(const std::string& folder) {
+  /// Takes the files of a folder. \returns the folders in it: none is held open while those are looked at
+  std::vector<fs::path> list(const std::string& folder) {
     const std::set<std::string> listed = list_by_content(folder);
+    std::vector<fs::path> folders;
     std::error_code code;
     fs::directory_iterator entries(folder, code);
     for (; !code && entries != fs::directory_iterator(); entries.increment(code)) {
       const std::string name = entries->path().filename().string();
       if (name.starts_with('.')) continue;
-      const std::string path = entries->path().string();
       std::error_code ignored;  // what can't be looked at is no folder, and fails as a slide if it is named like one
-      if (!entries->is_directory(ignored)) {
-        if (listed.contains(name)) continue;
-        if (has_slide_suffix(name)) {
-          contents_.slides.push_back(path);
-        } else {
-          note_other(entries->path());
-        }
-      } else if (holds_results(entries->path())) {
-        pass_over(path);
-      } else if (!is_part_of_slide(path) && (!entries->is_symlink(ignored) || first_link_to(path))) {
-        enter(path);
+      if (entries->is_directory(ignored)) {
+        folders.push_back(entries->path());
+      } else if (listed.contains(name)) {
+        continue;
+      } else if (has_slide_suffix(name)) {
+        contents_.slides.push_back(entries->path().string());
+      } else {
+        note_other(entries->path());
       }
     }
     if (code) give_up(folder, code);
+    std::ranges::reverse(folders);
+    return folders;
   }
 
   /// Whether a folder has what a run made: images, or maps as TIFF, would be slides again. Of a folder that was named,
@@ -194,6 +221,7 @@ class Walk {
   FolderContents contents_;
   bool is_results_ = false;      ///< the first folder has a ledger
   std::size_t first_depth_ = 0;  ///< of `above_` within the first folder
+  std::vector<Open> open_;       ///< the folders that we are in, the first one first
   std::vector<FileId> above_;    ///< the folders that we are in, and those above the first
   std::set<FileId> followed_;    ///< targets of links
 };

@@ -15,6 +15,7 @@
 #include <string>
 #include <system_error>
 
+#include "ledger/journal_guard.hpp"
 #include "ledger/row_digest.hpp"
 #include "system/denied.hpp"
 #include "system/full_storage.hpp"
@@ -142,6 +143,11 @@ const char* remedy_for(DatabaseAccess access) {
   return access == DatabaseAccess::create ? "; --fresh moves such a run aside and starts anew" : "";
 }
 
+void make_one_line(std::string& text) {
+  std::ranges::replace_if(
+      text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+}
+
 }  // namespace
 
 void Database::Close::operator()(sqlite3* handle) const noexcept { sqlite3_close_v2(handle); }
@@ -157,8 +163,9 @@ Database::Database(const std::filesystem::path& file, DatabaseAccess access, std
   }
   if (access == DatabaseAccess::read && is_at_rest_for_reader(file)) access = access_ = DatabaseAccess::immutable;
   sqlite3* handle = nullptr;
+  take_refusal();
   const int code =
-      sqlite3_open_v2(name_for(file, access).c_str(), &handle, open_flags(access) | SQLITE_OPEN_NOMUTEX, nullptr);
+      sqlite3_open_v2(name_for(file, access).c_str(), &handle, open_flags(access) | SQLITE_OPEN_NOMUTEX, guarded_vfs());
   handle_.reset(handle);
   if (code != SQLITE_OK) fail(code);
   sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, static_cast<int>(largest_ledger_value));
@@ -186,6 +193,13 @@ std::int64_t Database::changed() const noexcept { return sqlite3_changes64(handl
 void Database::fail(int code) const {
   // SQLite doesn't pass the system's reason on from every place.
   const int last = errno;
+  std::string refused = take_refusal();
+  if (!refused.empty()) {
+    refused +=
+        access_ == DatabaseAccess::create ? remedy_for(access_) : "; copy the results anew from where they were made";
+    make_one_line(refused);
+    throw UnreadableError(refused);
+  }
   // What is written is measured before: it is a value in the file.
   if ((code & 0xff) == SQLITE_TOOBIG) fail_damaged("a value is larger than " + bound_text());
   std::string text = file_.string() + ": " + sqlite3_errstr(code);
@@ -206,9 +220,7 @@ void Database::fail(int code) const {
   if (cause == SQLITE_BUSY) text += ": another process has it locked";
   const bool unreadable = cause == SQLITE_CORRUPT || cause == SQLITE_NOTADB;
   if (unreadable) text += remedy_for(access_);
-  for (char& c : text) {
-    if (c == '\n' || c == '\r') c = ' ';
-  }
+  make_one_line(text);
   if (unreadable) throw UnreadableError(text);
   const bool has_reason = cause == SQLITE_IOERR || cause == SQLITE_CANTOPEN;
   throw_output_error(cause == SQLITE_FULL ? ENOSPC : has_reason ? system : 0, text);
@@ -216,8 +228,7 @@ void Database::fail(int code) const {
 
 void Database::fail_damaged(const std::string& what) const {
   std::string text = file_.string() + ": damaged: " + what + remedy_for(access_);
-  std::ranges::replace_if(
-      text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  make_one_line(text);
   throw UnreadableError(text);
 }
 

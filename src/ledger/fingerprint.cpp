@@ -201,9 +201,20 @@ std::optional<SettingDifference> first_difference(const std::vector<std::pair<st
 }
 
 std::map<std::string, std::string> stored_settings(Database& database) {
+  // A run has about a hundred. A configuration has 16 MiB, and what is in it may be escaped.
+  constexpr std::size_t most_settings = 4096;
+  constexpr std::size_t most_bytes = std::size_t{64} << 20;
   std::map<std::string, std::string> settings;
+  std::size_t bytes = 0;
   Statement select(database, "SELECT name, value FROM settings");
-  while (select.step()) settings.emplace(select.text(0), select.text(1));
+  while (select.step()) {
+    bytes += select.bytes(0).size() + select.bytes(1).size();
+    if (settings.size() == most_settings || bytes > most_bytes) {
+      database.fail_damaged("it has more than " + std::to_string(most_settings) + " settings, or than " +
+                            std::to_string(most_bytes >> 20) + " MiB of them");
+    }
+    settings.emplace(select.text(0), select.text(1));
+  }
   return settings;
 }
 

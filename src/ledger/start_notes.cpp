@@ -29,6 +29,11 @@ constexpr std::string_view entered_name = "started";
 
 fs::path notes_beside(const fs::path& ledger) { return ledger.string() + "-started"; }
 
+bool is_folder(const fs::path& file) {
+  struct ::stat status {};
+  return ::lstat(file.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
 OutputError failed(const fs::path& file) { return OutputError(file.string() + ": " + reason_of(errno, file)); }
 
 void enter_starts(Database& database, std::span<const std::int64_t> ids, const std::string& token, std::size_t count) {
@@ -93,6 +98,9 @@ StartNotes::StartNotes(const fs::path& ledger, std::string token)
   descriptor_ = ::open(file_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
   const std::string line = token_ + "\n";
   if (descriptor_ >= 0 && ::write(descriptor_, line.data(), line.size()) == static_cast<::ssize_t>(line.size())) return;
+  if (descriptor_ < 0 && errno == EEXIST && is_folder(file_)) {
+    throw OutputError(file_.string() + ": is a folder, where a run keeps a file; remove it, or move it away");
+  }
   const OutputError error = failed(file_);
   if (descriptor_ >= 0) {
     ::close(descriptor_);

@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -36,6 +37,22 @@ Paths below(const fs::path& folder, const Paths& slides) {
 /// Behind the name of a list.
 constexpr const char* further_cells =
     ": has no header, so cells after the path aren't read; name the columns in a first line, such as path,mpp";
+
+/// While it lives, this process can't have more files open.
+class OpenFilesLimit {
+ public:
+  explicit OpenFilesLimit(rlim_t files) {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit limit = {files, before_.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &limit);
+  }
+  ~OpenFilesLimit() { setrlimit(RLIMIT_NOFILE, &before_); }
+  OpenFilesLimit(const OpenFilesLimit&) = delete;
+  OpenFilesLimit& operator=(const OpenFilesLimit&) = delete;
+
+ private:
+  rlimit before_ = {};
+};
 
 class Scene {
  public:
@@ -196,6 +213,21 @@ TEST_CASE("a folder that can't be read is named, and fails as a slide") {
   CHECK(scene.expand({scene / "s"}) == Paths{"s/b.svs", "s/locked"});
   CHECK(scene.warnings.size() == 1);
   fs::permissions(scene / "s/locked", fs::perms::owner_all);
+}
+
+TEST_CASE("folders deep in others take no file each") {
+  Scene scene;
+  constexpr std::size_t depth = 300;
+  std::string deepest = "s";
+  for (std::size_t i = 0; i < depth; ++i) deepest += "/d";
+  scene.file(deepest + "/a.svs");
+  Paths slides;
+  {
+    const OpenFilesLimit few(64);
+    slides = scene.expand({scene / "s"});
+  }
+  CHECK(slides == Paths{deepest + "/a.svs"});
+  CHECK(scene.warnings.empty());
 }
 
 TEST_CASE("a list names slides and folders, relative to itself") {

@@ -110,6 +110,19 @@ TEST_CASE("a value beyond the bound isn't read") {
   CHECK(contains(message_of<OutputError>([&] { merge_ledgers({config.output.dir}, (folder / "m").string()); }), line));
 }
 
+TEST_CASE("settings beyond the bound aren't read") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const fs::path file = folder / "out/run.sqlite";
+  { const Ledger ledger(config); }
+  CHECK(LedgerView(file, ledger_bins).deciding().size() > 10);
+  const auto line_of = [&] { return message_of<UnreadableError>([&] { LedgerView(file, ledger_bins).deciding(); }); };
+  tamper(file,
+         "WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r WHERE i < 5000) INSERT INTO settings SELECT "
+         "'k' || i, 'x' FROM r");
+  CHECK_MESSAGE(contains(line_of(), "run.sqlite: damaged: it has more than 4096 settings"), line_of());
+}
+
 TEST_CASE("a value beyond the bound isn't written, and the largest part of a map is") {
   const TemporaryFolder folder;
   Database database(folder / "any.sqlite", DatabaseAccess::create);

@@ -224,7 +224,8 @@ TEST_CASE("a file of notes that isn't one is replaced, or refused in one line") 
   REQUIRE(::mkfifo(notes.c_str(), 0600) == 0);
   CHECK(contains(open(), "\n1\n"));
   fs::create_directory(notes);
-  CHECK(message_of<OutputError>([&] { open(); }) == notes.string() + ": File exists");
+  CHECK(message_of<OutputError>([&] { open(); }) ==
+        notes.string() + ": is a folder, where a run keeps a file; remove it, or move it away");
 }
 
 TEST_CASE("files of a slide that was begun are known until it has a result") {
