@@ -107,7 +107,7 @@ struct RunForecast {
   std::uint64_t maps_bytes = 0;           ///< most bytes of maps of slides in flight and of waiting results
   std::uint64_t decode_bytes = 0;         ///< most bytes for the tiles that are being decoded
   std::uint64_t small_levels_bytes = 0;   ///< most bytes of small levels and masks, as tissue and stains need
-  std::uint64_t opening_bytes = 0;        ///< most bytes of compared levels and ICC profiles while slides are opened
+  std::uint64_t opening_bytes = 0;        ///< most bytes of compared levels, profiles and XML while slides are opened
   std::uint64_t tables_bytes = 0;         ///< most bytes of tables of slides that are open together
   int slots_used = 0;                     ///< slots that these slides can use
   std::uint64_t carry_touched_bytes = 0;  ///< part of `carry_bytes` that these slides touch

@@ -66,7 +66,7 @@ std::uint64_t decoding_bytes(const Level& coded, const LevelCoding& coding) noex
 /// which other slides may share, in bytes.
 std::uint64_t table_bytes(const Slide& slide) noexcept;
 
-/// Most bytes of pictures and of ICC profiles that were held at a time while the slide was opened.
+/// Most bytes of pictures, ICC profiles and trees of XML that were held at a time while the slide was opened.
 std::uint64_t opening_bytes(const Slide& slide) noexcept;
 
 /// Bytes of the memory for decoding that reading its ICC profile's table took while the slide was opened.

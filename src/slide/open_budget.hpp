@@ -16,7 +16,8 @@ class OpenBudget {
   static constexpr std::uint64_t most_entries_of_directory = 1024;
   static constexpr std::size_t most_levels = 64;
   static constexpr std::uint64_t most_description = std::uint64_t{1} << 22;  ///< bytes; what is behind isn't read
-  static constexpr std::uint64_t spare_bytes = std::uint64_t{1} << 24;       ///< to read besides the file's size
+  static constexpr std::uint64_t xml_tree_factor = 20;  ///< what a text takes as a tree of XML, at most about
+  static constexpr std::uint64_t spare_bytes = std::uint64_t{1} << 24;  ///< to read besides the file's size
   static constexpr double most_seconds = 10.0;
 
   /// `seconds`: of the calling thread's processor time.

@@ -22,7 +22,8 @@ struct Slide::Impl {
   std::vector<Level> coded;          ///< levels as the files have them
   std::vector<LevelCoding> codings;  ///< one a level
   std::unique_ptr<Container> container;
-  std::uint64_t compared_bytes = 0;  ///< most of pictures and profiles that were held at a time when it was opened
+  std::uint64_t compared_bytes =
+      0;  ///< most of pictures, profiles and trees of XML that were held at a time when it was opened
   std::uint64_t profile_reading_bytes = 0;  ///< what reading its profile's table took of the memory for decoding
   std::shared_ptr<const ColourConversion> conversion;  ///< of decoded tiles; null: none
 };

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "slide/decode_memory.hpp"
 #include "slide/test_images.hpp"
 
 using namespace slidestream;
@@ -100,6 +101,18 @@ TEST_CASE("of a description 4 MiB are read") {
   const TemporaryFolder folder;
   const auto slide = Slide::open(folder.write("slide.tif", tiff.bytes()));
   CHECK(slide->info().properties.at("description").size() == std::size_t{4} << 20);
+}
+
+TEST_CASE("the tree of a description that is XML counts as memory for opening") {
+  for (const char* begin : {"<OME>", "<image>openslide."}) {
+    TestTiff tiff;
+    tiff.directories = {level_of(64)};
+    const std::string text = begin + std::string(std::size_t{1} << 20, 'x');
+    tiff.directories[0].set_text(270, text);
+    const TemporaryFolder folder;
+    const auto slide = Slide::open(folder.write("slide.tif", tiff.bytes()));
+    CHECK(opening_bytes(*slide) >= 20 * text.size());
+  }
 }
 
 TEST_CASE("descriptions give a thousand properties at most, in linear time") {

@@ -136,6 +136,11 @@ class DirectoryReader {
     return raw_.text(candidate.raw, TIFFTAG_IMAGEDESCRIPTION, OpenBudget::most_description);
   }
 
+  /// A description that may be read as XML.
+  void count_tree(const std::string& text) {
+    slide_.compared_bytes = std::max(slide_.compared_bytes, OpenBudget::xml_tree_factor * text.size());
+  }
+
   /// OME-XML stands in the first directory. Where it doesn't, one in the largest describes the slide, but numbers of
   /// directories in it are of another file.
   void read_ome(const std::vector<Candidate>& main) {
@@ -143,6 +148,7 @@ class DirectoryReader {
     for (const std::size_t at : {std::size_t{0}, largest_image(main)}) {
       const std::string text = text_of(main[at]);
       if (text.find('<') == std::string::npos) continue;
+      count_tree(text);
       std::vector<std::uint64_t> samples;
       samples.reserve(main.size());
       for (const Candidate& candidate : main) {
