@@ -64,7 +64,7 @@ Archive::Archive(const Config& config, const ExpandedInputs& inputs, const RunOp
   for (const char* folder : {"", "maps", "images", "features", "coords"}) {
     remove_leftovers(fs::path(config.output.dir) / folder);
   }
-  start_ = ledger_->begin(manifest_, options.retry_failed);
+  start_ = ledger_->begin(manifest_, options.retry_failed, options.overwrite ? offer_to_overwrite : "");
   map_files_ = map_files(config, *ledger_, manifest_);
   check_map_places(config.output.dir, map_files_);
   place_maps();
@@ -357,6 +357,7 @@ void Archive::keep_watch() {
       std::unique_lock lock(mutex_);
       if (changed_.wait_for(lock, std::chrono::milliseconds(500), [this] { return ended_; })) return;
     }
+    note_stop();
     try {
       if (Clock::now() >= next_beat) {
         next_beat = Clock::now() + time_between_beats;
@@ -378,6 +379,14 @@ void Archive::keep_watch() {
   }
 }
 
+/// A run of a program is stopped without a signal of ours. One that ends by itself goes on to judge its slides.
+void Archive::note_stop() {
+  if (noted_stop_ || control_ == nullptr || !control_->stop_requested()) return;
+  if (!failure().empty() || !stopped().empty()) return;
+  ledger_->note_stop();
+  noted_stop_ = true;
+}
+
 void Archive::write_metrics(bool running) {
   if (metrics_file_.empty()) return;
   Metrics metrics;
@@ -395,7 +404,8 @@ void Archive::write_metrics(bool running) {
   metrics.bytes = start_.bytes;
   metrics.seconds = std::chrono::duration<double>(Clock::now() - began_).count();
   const std::uint64_t bytes_done = start_.bytes_left - metrics.bytes_left;
-  if (bytes_done > 0) {
+  // What has ended early comes to no end.
+  if (bytes_done > 0 && (running || metrics.bytes_left == 0)) {
     metrics.seconds_left = metrics.seconds * static_cast<double>(metrics.bytes_left) / static_cast<double>(bytes_done);
   }
   metrics.time = unix_now();

@@ -69,6 +69,9 @@ class Archive {
   /// As `Ledger::check_place`; any thread.
   void check_place() const { ledger_->check_place(); }
 
+  /// As `Ledger::stop_descriptor`.
+  int stop_descriptor() const noexcept { return ledger_->stop_descriptor(); }
+
   /// Ends the watching. Until then `failure` may be set by another thread.
   void end_watch();
   /// Writes the files for the last time; none where the folder isn't this run's any more. \throws OutputError.
@@ -102,6 +105,7 @@ class Archive {
   void check_failures();
   void keep_watch();
   void checkpoint();
+  void note_stop();
   void write_metrics(bool running);
 
   const Config& config_;
@@ -118,6 +122,7 @@ class Archive {
   std::vector<Ended> ended_slides_;                       ///< that aren't kept yet; the thread's that slides end on
   RunControl* control_ = nullptr;
   Clock::time_point began_ = Clock::now();
+  bool noted_stop_ = false;  ///< the watcher's
   Corpus corpus_;
   std::vector<SlideResult> first_slides_;
 

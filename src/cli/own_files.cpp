@@ -246,9 +246,11 @@ std::optional<fs::path> foreign_partial(const fs::path& partial) {
 bool is_link(const fs::path& path) { return type_of(path) == fs::file_type::symlink; }
 
 std::string refusal(const fs::path& path) {
+  const bool leads_on = is_link(path);
   return one_line(path.string()) +
-         (is_link(path) ? ": is a link, and this program writes none; --overwrite replaces it, not what it leads to"
-                        : ": is there already, and this program didn't write it; --overwrite replaces it");
+         (leads_on ? ": is a link, and this program writes none"
+                   : ": is there already, and this program didn't write it") +
+         offer_to_overwrite + (leads_on ? ", not what it leads to" : "");
 }
 
 /// \throws Fault where storage doesn't say what has the name: it isn't taken for absent, and replaced. Where rights are
@@ -451,8 +453,7 @@ void FolderGuard::check_map(const fs::path& file) const {
 
 std::string FolderGuard::unlisted(const fs::path& file) const {
   return one_line(file.string()) + ": is there already, and " +
-         (had_ledger_ ? "the ledger doesn't list it" : "the folder had no ledger that lists it") +
-         "; --overwrite replaces it";
+         (had_ledger_ ? "the ledger doesn't list it" : "the folder had no ledger that lists it") + offer_to_overwrite;
 }
 
 /// The slide is NAME, where the file is NAME.SUFFIX. Names may have dots: the longest counts.

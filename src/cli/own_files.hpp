@@ -14,6 +14,9 @@
 
 namespace slidestream::cli {
 
+/// What each line about a file has that a slide may not replace, and that --overwrite lets it replace.
+inline constexpr const char* offer_to_overwrite = "; --overwrite replaces it";
+
 /// Whether this program wrote a file or folder, by what it says of itself. False for kinds that don't say it, such as
 /// .npy. An empty file has nothing to lose and counts as its own.
 bool is_own(const std::filesystem::path& path);

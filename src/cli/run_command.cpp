@@ -249,6 +249,7 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
   RunControl& control = controls.control;
   Archive archive(config, inputs, options);
   check_descriptors(config, archive.start().todo.size());
+  const StopNoteScope stop_notes(archive.stop_descriptor());
   controls.begin();
   tell_of_pixel_size(config.input);
   // One run over all slides but those that are to be alone, and a run for each of these.

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/tiff_description.hpp"
 #include "config/suggest.hpp"
 #include "inputs/inputs.hpp"
 
@@ -36,6 +37,31 @@ void leave_out_partial_images(ExpandedInputs& inputs) {
   inputs.canonical.resize(kept);
   inputs.warnings.push_back(std::to_string(left_out) + (left_out == 1 ? " image" : " images") +
                             " named .partial.ome.tif among the inputs: not whole, and left out");
+}
+
+/// Names of images that this program makes of slides, and that folders give as slides.
+bool may_be_own_image(const std::string& slide) { return slide.ends_with(".ome.tif") || slide.ends_with(".ome.tiff"); }
+
+/// A slide and its conversion would both count.
+void warn_of_own_images(ExpandedInputs& inputs) {
+  constexpr std::size_t most_looked_at = 1000;
+  std::size_t looked = 0;
+  std::size_t own = 0;
+  std::string first;
+  for (const std::string& slide : inputs.slides) {
+    if (!may_be_own_image(slide)) continue;
+    if (looked++ == most_looked_at) break;
+    if (tiff_description(slide).find("Creator=\"slidestream ") == std::string::npos) continue;
+    if (own++ == 0) first = slide;
+  }
+  // Where all are such images, none is there beside what it was made of.
+  if (own == 0 || own == inputs.slides.size()) return;
+  const bool is_one = own == 1;
+  inputs.warnings.push_back(
+      (looked > most_looked_at ? "at least " : "") + std::to_string(own) + " of " +
+      std::to_string(inputs.slides.size()) + " slides " + (is_one ? "is an image" : "are images") +
+      " that slidestream wrote, perhaps of others of these slides, which then count twice: " + one_line(first) +
+      (is_one ? "" : " is the first"));
 }
 
 bool slide_exists(const std::string& slide) {
@@ -66,6 +92,7 @@ ExpandedInputs inputs_of_run(const Config& config, bool to_folder) {
   ExpandedInputs inputs =
       to_folder ? expand_inputs(config.input.slides, config.output.dir) : expand_inputs(config.input.slides);
   leave_out_partial_images(inputs);
+  if (to_folder) warn_of_own_images(inputs);
   for (const std::string& warning : inputs.warnings) spdlog::warn("{}", warning);
   if (inputs.slides.empty()) {
     throw ConfigError("no slide in " + config.input.slides.front() +

@@ -4,6 +4,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
+
+#include "ledger/start_notes.hpp"
 
 namespace slidestream::cli {
 
@@ -11,6 +14,7 @@ namespace {
 
 std::atomic<RunControl*> stopped_control{nullptr};
 std::atomic<int> first_signal{0};
+std::atomic<int> stop_notes{-1};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<RunControl*>::is_always_lock_free,
               "used in a signal handler");
 
@@ -24,6 +28,11 @@ void on_signal(int number) {
     ::_exit(128 + number);
   }
   control->request_stop();
+  const int notes = stop_notes.load();
+  if (notes < 0) return;
+  const int error = errno;
+  [[maybe_unused]] const ssize_t written = ::write(notes, stop_note.data(), stop_note.size());
+  errno = error;
 }
 
 void install(int number, void (*handler)(int)) {
@@ -61,6 +70,10 @@ SignalScope::~SignalScope() {
   if (!is_ignored(SIGHUP)) install(SIGHUP, SIG_DFL);
   stopped_control = nullptr;
 }
+
+StopNoteScope::StopNoteScope(int descriptor) noexcept { stop_notes = descriptor; }
+
+StopNoteScope::~StopNoteScope() { stop_notes = -1; }
 
 void ignore_file_size_signal() { install(SIGXFSZ, SIG_IGN); }
 

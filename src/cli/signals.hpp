@@ -7,6 +7,17 @@ namespace slidestream::cli {
 /// From now on a file beyond the process's limit (`ulimit -f`) is an error of its write, not the process's end.
 void ignore_file_size_signal();
 
+/// While it lives, the first signal of a `SignalScope` is noted beside the ledger (`stop_note`), so that a later one
+/// that ends the process counts as no slide's fault. One at a time.
+class StopNoteScope {
+ public:
+  /// \param descriptor  of the notes, open while it lives
+  explicit StopNoteScope(int descriptor) noexcept;
+  ~StopNoteScope();
+  StopNoteScope(const StopNoteScope&) = delete;
+  StopNoteScope& operator=(const StopNoteScope&) = delete;
+};
+
 /// While it lives, the first SIGINT, SIGTERM or, unless it is ignored, SIGHUP asks the run to stop, and the second ends
 /// the process at once with status 128 + its number; SIGPIPE is ignored from then on, so that a reader that goes away
 /// doesn't cost the results. One at a time; one without a control may be around it.

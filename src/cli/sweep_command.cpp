@@ -216,12 +216,18 @@ int sweep_slides(const SweepCommandOptions& options) {
                  sweep.runs_before() == 1 ? "counts" : "count");
   }
   RunControl control;
-  {
-    const SignalScope signals(control);
-    sweep.run([&control] { return control.stop_requested(); });
+  try {
+    {
+      const SignalScope signals(control);
+      sweep.run([&control] { return control.stop_requested(); });
+      display.clear();
+    }
+    conclude(sweep, folder);
+  } catch (const OutputError& error) {
+    // What was measured is kept.
     display.clear();
+    throw EndedEarlyError(std::string(error.what()) + "; the same command goes on");
   }
-  conclude(sweep, folder);
   if (!sweep.difference().empty()) {
     spdlog::error("{}", sweep.difference());
     return exit_some_failed;

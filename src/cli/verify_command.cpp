@@ -261,12 +261,13 @@ void check_version(const fs::path& ledger) {
 /// Whether a process has the ledger that works, or died. A map is written behind its slide's row.
 bool is_owned(const fs::path& ledger) { return read_owner(*open_to_read(ledger)).has_value(); }
 
-/// What to do with files that aren't as written.
-std::string advice(std::size_t differing, std::size_t not_read) {
+/// What to do with files that aren't as written. \param is_joined  other folders' runs made the slides' files
+std::string advice(std::size_t differing, std::size_t not_read, bool is_joined) {
   std::string text;
   if (differing > 0) {
     text = std::string("; delete ") + (not_read > 0 ? "those that differ" : "the others") +
-           ", and the command that made them makes them again";
+           (is_joined ? ", run the commands of the joined folders again, and merge again"
+                      : ", and the command that made them makes them again");
   }
   if (not_read > 0) text += "; " + count_of(not_read, "file") + " can't be read: nothing to delete";
   return text;
@@ -357,7 +358,8 @@ int verify(const VerifyOptions& options) {
   if (!options.quiet) {
     std::cout << count_text(written - differing - not_read) << " of " << count_text(written)
               << (written == 1 ? " file" : " files") << " of " << count_of(slides, "slide")
-              << (all == 1 ? " is" : " are") << " as written" << advice(differing, not_read) << '\n';
+              << (all == 1 ? " is" : " are") << " as written" << advice(differing, not_read, reader.is_joined())
+              << '\n';
   }
   return differing + not_read > 0 ? exit_some_failed : exit_done;
 }

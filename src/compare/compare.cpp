@@ -20,6 +20,7 @@
 #include "ledger/fingerprint.hpp"
 #include "ledger/schema.hpp"
 #include "ledger/slide_row.hpp"
+#include "ledger/status.hpp"
 #include "ledger/versions.hpp"
 #include "output/text.hpp"
 
@@ -44,6 +45,7 @@ class Run {
     Statement select(*database_, "SELECT value FROM meta WHERE name = 'configuration'");
     if (!select.step()) throw OutputError(folder + ": its ledger holds no run");
     config_ = parse_config(select.text(0), database_->file().string() + ", configuration");
+    check_holds_run(*database_);
     Statement slides(*database_,
                      "SELECT id, path, state FROM slides WHERE position IS NOT NULL AND mine ORDER BY position");
     while (slides.step()) {

@@ -63,6 +63,8 @@ bool decides(const ConfigKey& key, const Config& config) {
   if (std::ranges::any_of(image_formats(), is_of_format)) {
     return is_of_format(traits_of(config.image.format)) && !key.is_path;
   }
+  // Of a pyramid in one file, or of files of another kind, these say nothing.
+  if (key.full_name() == "image.zarr_version") return config.image.format == ImageFormat::ome_zarr;
   if (key.section == "image") {
     return config.image.format != ImageFormat::none && config.image.format != ImageFormat::automatic;
   }

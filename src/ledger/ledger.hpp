@@ -12,6 +12,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -109,7 +110,8 @@ class Ledger {
   static std::string move_aside(const Config& config, const Options& options);
 
   /// Enters the manifest and finds what is to be done. A slide whose artifacts aren't all there in their sizes is.
-  LedgerStart begin(const std::vector<ManifestEntry>& manifest, bool retry_failed);
+  /// \param retried_cause  also what failed by a cause with this text is tried again; empty: none
+  LedgerStart begin(const std::vector<ManifestEntry>& manifest, bool retry_failed, std::string_view retried_cause = {});
 
   /// Keeps which slides the run ended at, as a file of theirs couldn't be written: the next start has them in
   /// `LedgerStart::unwritten`.
@@ -177,6 +179,11 @@ class Ledger {
   void ended(std::size_t slide, SlideResult& result);
   /// Notes the name of a map's file that was written again.
   void map_renamed(std::size_t slide, const std::string& name);
+  /// Notes that the run was asked to stop: where the process dies from now on, that is no slide's fault. Doesn't wait
+  /// for the storage.
+  void note_stop() noexcept { notes_->add_stop(); }
+  /// For a signal handler, which may write `stop_note` to it. Valid while the ledger lives.
+  int stop_descriptor() const noexcept { return notes_->descriptor(); }
   /// Shows others that this process lives, and makes sure that the ledger is still its own: to be called every few
   /// seconds. \throws OutputError when another took over, or the file isn't where it was.
   void beat();
@@ -215,6 +222,7 @@ class Ledger {
     SlideIdentity identity;           ///< when it was started
     bool known = false;               ///< the file could be looked at then
     bool incomplete = false;          ///< at the beginning: done before, and one of its operators failed
+    bool is_retried = false;          ///< at the beginning: what failed before is tried again
     bool had_begun = false;           ///< at the beginning: an earlier attempt came to its files, and has no result
     std::vector<std::string> former;  ///< at the beginning: files of a slide that is done again, in the folder
   };
@@ -222,7 +230,7 @@ class Ledger {
   void check_settings(const Config& config, const Options& options);
   struct EntryStatements;
   std::string enter(EntryStatements& with, std::size_t place, const ManifestEntry& entry,
-                    std::optional<SlideIdentity>& now, LedgerStart& start);
+                    std::optional<SlideIdentity>& now, std::string_view retried_cause, LedgerStart& start);
   bool is_other_file(EntryStatements& with, const SlideIdentity& before, SlideIdentity& now, bool done,
                      const Slide& slide, const std::string& path) const;
   std::map<std::int64_t, std::int64_t> counts_of_undone(std::string_view name);

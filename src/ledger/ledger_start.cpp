@@ -55,7 +55,7 @@ bool Ledger::is_other_file(EntryStatements& with, const SlideIdentity& before, S
 }
 
 std::string Ledger::enter(EntryStatements& with, std::size_t place, const ManifestEntry& entry,
-                          std::optional<SlideIdentity>& now, LedgerStart& start) {
+                          std::optional<SlideIdentity>& now, std::string_view retried_cause, LedgerStart& start) {
   Slide& slide = slides_[place];
   constexpr int more = row_column_count;
   with.select.bind_blob(1, std::string_view(entry.canonical));
@@ -86,6 +86,7 @@ std::string Ledger::enter(EntryStatements& with, std::size_t place, const Manife
       SlideResult result = with.rows.read(with.select);
       unmade = first_unmade(database_.file().parent_path(), result.artifacts);
       slide.incomplete = result.done && !result.complete();
+      slide.is_retried = !retried_cause.empty() && result.failure.cause.find(retried_cause) != std::string::npos;
       if (ended && state == "done") kept = result.artifacts;
       for (Artifact& artifact : result.artifacts) slide.former.push_back(std::move(artifact.file));
       if (!result.map_file.empty()) slide.former.push_back(map_path(result.map_file));
@@ -162,7 +163,8 @@ void Ledger::note_unwritten(const std::set<std::size_t>& slides) {
   });
 }
 
-LedgerStart Ledger::begin(const std::vector<ManifestEntry>& manifest, bool retry_failed) {
+LedgerStart Ledger::begin(const std::vector<ManifestEntry>& manifest, bool retry_failed,
+                          std::string_view retried_cause) {
   LedgerStart start;
   std::vector<std::optional<SlideIdentity>> found(manifest.size());
   for (std::size_t i = 0; i < manifest.size(); ++i) {
@@ -177,7 +179,7 @@ LedgerStart Ledger::begin(const std::vector<ManifestEntry>& manifest, bool retry
     EntryStatements with(database_, bins_);
     const std::unordered_set<std::int64_t> with_files = slides_with_files(database_);
     for (std::size_t i = 0; i < manifest.size(); ++i) {
-      const std::string state = enter(with, i, manifest[i], found[i], start);
+      const std::string state = enter(with, i, manifest[i], found[i], retried_cause, start);
       if (!manifest[i].mine) continue;
       const std::uint64_t size = found[i] ? found[i]->size : 0;
       slides_[i].path = manifest[i].path;
@@ -185,10 +187,11 @@ LedgerStart Ledger::begin(const std::vector<ManifestEntry>& manifest, bool retry
       ++start.mine;
       start.bytes += size;
       const bool incomplete = state == "done" && slides_[i].incomplete;
-      if (state == "done" && !(incomplete && retry_failed)) {
+      const bool is_retried = retry_failed || slides_[i].is_retried;
+      if (state == "done" && !(incomplete && is_retried)) {
         ++start.done;
         if (incomplete) ++start.incomplete;
-      } else if (state == "failed" && !retry_failed) {
+      } else if (state == "failed" && !is_retried) {
         ++start.failed;
       } else {
         if (state == "failed" || incomplete) redo_row(slides_[i].id);

@@ -19,6 +19,7 @@
 #include "ledger/owner.hpp"
 #include "ledger/schema.hpp"
 #include "ledger/slide_row.hpp"
+#include "ledger/status.hpp"
 #include "output/atomic_file.hpp"
 
 namespace slidestream {
@@ -50,6 +51,12 @@ Part open_part(const std::string& folder) {
   check_table(*part.database, "slides");
   Statement select(*part.database, "SELECT value FROM meta WHERE name = 'configuration'");
   if (!select.step()) throw OutputError(folder + ": its ledger holds no run");
+  // Nobody knows which slides it was to do, also where it may still live.
+  if (!holds_run(*part.database)) {
+    throw OutputError(folder +
+                      ": its ledger holds no run: its start ended, or hasn't come to its first slide yet; the same "
+                      "command starts it again");
+  }
   part.configuration = select.text(0);
   part.config = parse_config(part.configuration, part.database->file().string() + ", configuration");
   return part;
@@ -244,6 +251,24 @@ Ledger::Options ledger_options_of(const MergeOptions& options) {
   return ledger_options;
 }
 
+/// Warns of files of slides that aren't there: they stay in the folders that were joined.
+void tell_absent(LedgerView& view, const fs::path& out, MergeResult& result) {
+  std::size_t absent = 0;
+  std::string first;
+  view.for_each([&](const SlideResult& slide) {
+    for (const Artifact& artifact : slide.artifacts) {
+      const fs::path file = out / artifact.file;
+      std::error_code code;
+      if (fs::status(file, code).type() != fs::file_type::not_found) continue;
+      if (absent++ == 0) first = file.lexically_normal().string();
+    }
+  });
+  if (absent == 0) return;
+  result.warnings.push_back((absent == 1 ? "1 file of slides isn't there: "
+                                         : std::to_string(absent) + " files of slides aren't there, the first is ") +
+                            one_line(first) + "; the command of its folder makes it again, and then merge again");
+}
+
 /// Brings the parts into the ledger, and writes the files of results. `result` has the configuration. \param is_new set
 /// once the ledger is this process's, where it wasn't there before
 void join(std::vector<Part>& parts, const std::vector<std::pair<std::string, std::string>>& settings,
@@ -277,6 +302,7 @@ void join(std::vector<Part>& parts, const std::vector<std::pair<std::string, std
     }
     LedgerView view(ledger, bins);
     result.missing = view.missing();
+    tell_absent(view, result.config.output.dir, result);
     RunResult run = run_of(view);
     run.interrupted = !result.missing.empty();
     result.corpus = Corpus(bins);

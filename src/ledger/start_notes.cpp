@@ -27,6 +27,8 @@ namespace fs = std::filesystem;
 /// In `meta`: the token of the process whose notes the ledger has, and how many of them.
 constexpr std::string_view entered_name = "started";
 
+constexpr std::string_view stop_line = stop_note.substr(1, stop_note.size() - 2);
+
 fs::path notes_beside(const fs::path& ledger) { return ledger.string() + "-started"; }
 
 bool is_folder(const fs::path& file) {
@@ -45,6 +47,9 @@ void enter_starts(Database& database, std::span<const std::int64_t> ids, const s
   store.bind(1, entered_name).bind_blob(2, std::string_view(value)).run();
 }
 
+/// No slide is being worked on: the process ended.
+void end_all(Database& database) { database.execute("UPDATE slides SET state = 'pending' WHERE state = 'running'"); }
+
 /// How many notes of this process the ledger has.
 std::size_t entered_of(Database& database, const std::string& token) {
   Statement read(database, "SELECT value FROM meta WHERE name = ?1");
@@ -59,6 +64,7 @@ std::size_t entered_of(Database& database, const std::string& token) {
 struct LeftNotes {
   std::string token;
   std::vector<std::int64_t> ids;
+  bool stop = false;  ///< it was asked to stop
 };
 
 /// Nothing where no process left any, or what has the name is none of ours. The last line may be cut short.
@@ -83,6 +89,7 @@ LeftNotes read_notes(const fs::path& file) {
       notes.token = line;
       continue;
     }
+    if (line == stop_line) notes.stop = true;
     std::int64_t id = 0;
     const auto [stop, error] = std::from_chars(line.data(), line.data() + line.size(), id);
     if (error == std::errc() && stop == line.data() + line.size()) notes.ids.push_back(id);
@@ -132,6 +139,11 @@ void StartNotes::add(std::int64_t id) {
   if (written != static_cast<::ssize_t>(line.size())) throw failed(file_);
   if (waiting_.empty()) since_ = std::chrono::steady_clock::now();
   waiting_.push_back(id);
+}
+
+void StartNotes::add_stop() noexcept {
+  // Where it can't be written, a death counts as it did.
+  [[maybe_unused]] const ::ssize_t written = ::write(descriptor_, stop_note.data(), stop_note.size());
 }
 
 std::size_t StartNotes::enter(Database& database) {
@@ -197,9 +209,12 @@ void enter_left_notes(Database& database) {
   const fs::path file = notes_beside(database.file());
   const LeftNotes left = read_notes(file);
   const std::size_t known = entered_of(database, left.token);
-  if (known < left.ids.size()) {
+  if (known < left.ids.size() || left.stop) {
     Transaction transaction(database);
-    enter_starts(database, std::span(left.ids).subspan(known), left.token, left.ids.size());
+    if (known < left.ids.size()) {
+      enter_starts(database, std::span(left.ids).subspan(known), left.token, left.ids.size());
+    }
+    if (left.stop) end_all(database);
     transaction.commit();
   }
   ::unlink(file.c_str());

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <vector>
 
@@ -31,6 +32,11 @@ class StartNotes {
   /// The slide's files may have their names from now on. \param id  of its row \throws OutputError
   void add_files(std::int64_t id);
 
+  /// The process was asked to stop: what it dies of from now on is the stop's, and no slide's.
+  void add_stop() noexcept;
+  /// For a signal handler, which may write `stop_note` to it as `add_stop` does.
+  int descriptor() const noexcept { return descriptor_; }
+
   /// Enters what was noted and isn't in the ledger, within a transaction of the caller's. \returns how many
   std::size_t enter(Database& database);
   /// As many are in the ledger: the transaction was committed.
@@ -47,6 +53,9 @@ class StartNotes {
   std::chrono::steady_clock::time_point since_;  ///< the first of them waits
   std::size_t before_ = 0;                       ///< notes that the ledger has
 };
+
+/// A line of its own in the notes, also behind one that was cut short.
+inline constexpr std::string_view stop_note = "\nstop\n";
 
 /// Whether a process has notes beside the ledger: one that works, or that died. One that ended has removed them, also
 /// where it couldn't give the ledger back, as on a full disk.
@@ -70,8 +79,9 @@ std::unordered_set<std::int64_t> slides_with_files(Database& database);
 /// The slide has a result: what the ledger lists of it counts. Within a transaction of the caller's.
 void forget_files(Database& database, std::int64_t id);
 
-/// Enters what a dead process noted and didn't live to enter, in a transaction of its own, and removes its file. For
-/// the ledger's new owner. \throws OutputError
+/// Enters what a dead process noted and didn't live to enter, in a transaction of its own, and removes its file. Where
+/// it had been asked to stop, its slides wait as those of one that ended. For the ledger's new owner. \throws
+/// OutputError
 void enter_left_notes(Database& database);
 
 }  // namespace slidestream

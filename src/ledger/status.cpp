@@ -141,13 +141,6 @@ void find_owner(Database& database, LedgerStatus& status) {
   status.pending += std::exchange(status.running, 0);
 }
 
-/// Whether a start came as far as its slides, of whichever shard. What was joined may have none.
-bool holds_run(Database& database) {
-  Statement select(database,
-                   "SELECT EXISTS (SELECT 1 FROM slides) OR EXISTS (SELECT 1 FROM meta WHERE name = 'joined')");
-  return select.step() && select.integer(0) != 0;
-}
-
 void list_running(Database& database, LedgerStatus& status) {
   if (status.running == 0) return;
   Statement running(database,
@@ -190,6 +183,20 @@ void estimate(Database& database, LedgerStatus& status) {
 
 }  // namespace
 
+bool holds_run(Database& database) {
+  Statement select(database,
+                   "SELECT EXISTS (SELECT 1 FROM slides) OR EXISTS (SELECT 1 FROM meta WHERE name = 'joined')");
+  return select.step() && select.integer(0) != 0;
+}
+
+void check_holds_run(Database& database) {
+  if (holds_run(database)) return;
+  const auto owner = read_owner(database);
+  if (owner && is_alive(owner->process).value_or(true)) return;
+  throw OutputError(database.file().string() +
+                    ": holds no run: a start ended before its first slide; the same command starts it again");
+}
+
 LedgerStatus read_status(const std::filesystem::path& folder, std::int64_t most_checked) {
   const std::unique_ptr<Database> database = open_to_read(folder / ledger_name);
   database->execute("BEGIN");
@@ -198,11 +205,7 @@ LedgerStatus read_status(const std::filesystem::path& folder, std::int64_t most_
   count_artifacts(*database, status);
   check_ledger(*database, most_checked, status);
   find_owner(*database, status);
-  const bool is_in_use = status.owner && status.owner_is_alive.value_or(true);
-  if (!is_in_use && !holds_run(*database)) {
-    throw OutputError(database->file().string() +
-                      ": holds no run: a start ended before its first slide; the same command starts it again");
-  }
+  check_holds_run(*database);
   estimate(*database, status);
   list_running(*database, status);
   add_started(*database, status);

@@ -12,6 +12,8 @@
 
 namespace slidestream {
 
+class Database;
+
 /// How far a run is, as its ledger says at one moment.
 struct LedgerStatus {
   std::uint64_t slides = 0;  ///< of this shard
@@ -43,6 +45,12 @@ struct LedgerStatus {
   std::vector<Damage> damage;   ///< one for each kind; what it concerns counts above as the ledger says
   std::uint64_t unchecked = 0;  ///< slides that ended, and weren't looked at for damage
 };
+
+/// Whether a start came as far as its slides, of whichever shard. What was joined may have none.
+bool holds_run(Database& database);
+
+/// \throws OutputError where the ledger holds no run, unless a process has it that may live.
+void check_holds_run(Database& database);
 
 /// Bytes of rows that a status reads to check them: some tenths of a second.
 inline constexpr std::int64_t most_checked_bytes = std::int64_t{128} << 20;

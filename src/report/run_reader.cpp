@@ -4,6 +4,7 @@
 
 #include "ledger/schema.hpp"
 #include "ledger/slide_row.hpp"
+#include "ledger/status.hpp"
 #include "ledger/stored_map.hpp"
 
 namespace slidestream::report {
@@ -13,6 +14,12 @@ RunReader::RunReader(const std::filesystem::path& folder) : database_(open_to_re
   Statement select(*database_, "SELECT value FROM meta WHERE name = 'configuration'");
   if (!select.step()) throw OutputError(database_->file().string() + ": holds no run");
   config_ = parse_config(select.text(0), database_->file().string() + ", configuration");
+  check_holds_run(*database_);
+}
+
+bool RunReader::is_joined() {
+  Statement select(*database_, "SELECT EXISTS (SELECT 1 FROM meta WHERE name = 'joined')");
+  return select.step() && select.integer(0) != 0;
 }
 
 std::uint64_t RunReader::unfinished() {

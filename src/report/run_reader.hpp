@@ -25,10 +25,12 @@ struct LedgerSlide {
 /// where the run was started, and come in two formats of maps. Used by one thread.
 class RunReader {
  public:
-  /// \throws OutputError when there is no ledger that can be read.
+  /// \throws OutputError when there is no ledger that can be read, or it holds no run (`check_holds_run`).
   explicit RunReader(const std::filesystem::path& folder);
 
   const Config& config() const noexcept { return config_; }
+  /// Whether what is there was joined from other folders.
+  bool is_joined();
   /// Slides of the manifest that are neither done nor failed, whoever's they are.
   std::uint64_t unfinished();
   /// Those of them that are this run's, and no other shard's.

@@ -48,6 +48,12 @@ bool is_level_file(std::string_view name) {
 /// What a folder is called while it is removed.
 std::filesystem::path earlier(const std::filesystem::path& name) { return name.string() + ".earlier"; }
 
+/// The path of a file in a folder, or beside it ("../NAME").
+std::filesystem::path path_in(const std::filesystem::path& folder, const std::string& file) {
+  constexpr std::string_view beside = "../";
+  return file.starts_with(beside) ? folder.parent_path() / file.substr(beside.size()) : folder / file;
+}
+
 bool is_number(std::string_view name) {
   return !name.empty() && name.find_first_not_of("0123456789") == std::string_view::npos;
 }
@@ -172,7 +178,8 @@ PartialFolder::~PartialFolder() {
 
 void PartialFolder::make_folder(const std::filesystem::path& folder) {
   const std::lock_guard lock(mutex_);
-  if (folder == made_ || folder == name_) return;
+  // The folder that it lies in is there, and is empty for the current one.
+  if (folder == made_ || folder == name_ || folder == name_.parent_path()) return;
   // Moved away, it isn't begun again where it was.
   if (!is_name_of(lock_, name_)) throw OutputError(name_.string() + ": somebody moved or replaced it");
   std::error_code code;
@@ -207,7 +214,7 @@ void PartialFolder::append(const std::string& file, std::span<::iovec> pieces) {
   }
   if (code == 0) code = write_at(begun.descriptor, begun.digest.size(), pieces, begun.digest);
   if (code != 0) give_up(file);
-  check(code, name_ / file);
+  check(code, path_in(name_, file));
 }
 
 void PartialFolder::overwrite(const std::string& file, std::uint64_t offset, std::span<const std::byte> bytes) {
@@ -215,7 +222,7 @@ void PartialFolder::overwrite(const std::string& file, std::uint64_t offset, std
   ::iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
   const int code = write_at(begun.descriptor, offset, std::span(&piece, 1), begun.digest);
   if (code != 0) give_up(file);
-  check(code, name_ / file);
+  check(code, path_in(name_, file));
 }
 
 std::uint64_t PartialFolder::digest_of_unfinished(const std::string& file) {
@@ -226,7 +233,7 @@ std::uint64_t PartialFolder::digest_of_unfinished(const std::string& file) {
 
 void PartialFolder::complete(const std::string& file) {
   Unfinished& begun = unfinished(file);
-  const std::filesystem::path path = name_ / file;
+  const std::filesystem::path path = path_in(name_, file);
   try {
     make_folder(path.parent_path());
   } catch (...) {

@@ -187,12 +187,23 @@ void SweepFile::read() {
   if (whole == 0) write(header());
 }
 
+/// Nobody reads half a row.
+void SweepFile::take_back(off_t end) noexcept {
+  // What stays is taken away by the next start.
+  if (end >= 0 && ::ftruncate(descriptor_, end) == 0) ::lseek(descriptor_, end, SEEK_SET);
+}
+
 void SweepFile::write(const std::string& text) {
+  const off_t before = ::lseek(descriptor_, 0, SEEK_CUR);
   std::string_view rest = text;
   while (!rest.empty()) {
     const ssize_t put = ::write(descriptor_, rest.data(), rest.size());
     if (put < 0 && errno == EINTR) continue;
-    if (put < 0) fail(errno);
+    if (put < 0) {
+      const int code = errno;
+      take_back(before);
+      fail(code);
+    }
     rest.remove_prefix(static_cast<std::size_t>(put));
   }
   if (::fdatasync(descriptor_) != 0 && errno != EINVAL) fail(errno);

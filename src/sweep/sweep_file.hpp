@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -56,12 +58,13 @@ class SweepFile {
 
   const std::filesystem::path& path() const noexcept { return path_; }
   const std::vector<SweepRow>& rows() const noexcept { return rows_; }
-  /// \throws OutputError.
+  /// All of the row, or nothing. \throws OutputError.
   void add(const SweepRow& row);
 
  private:
   void read();
   void write(const std::string& text);
+  void take_back(off_t end) noexcept;
   [[noreturn]] void fail(int code) const;
 
   std::filesystem::path path_;
