@@ -262,7 +262,8 @@ StartForecast forecast_start(const Config& config, const ExpandedInputs& inputs,
     start.refusal = file.string() + ": " + reason_of(EACCES, file);
   }
   if (anew || !start.refusal.empty()) return start;
-  const bool has_work = !begun || options.retry_failed || begun->done + begun->failed < inputs.slides.size();
+  const bool retries = begun && (options.retry_failed || (options.overwrite && begun->failed > 0));
+  const bool has_work = !begun || retries || begun->done + begun->failed < inputs.slides.size();
   if (has_work) start.refusal = fault_of_folders(config);
   if (!start.refusal.empty()) return start;
   try {

@@ -18,7 +18,17 @@ std::atomic<int> stop_notes{-1};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<RunControl*>::is_always_lock_free,
               "used in a signal handler");
 
+void note_stop() {
+  const int notes = stop_notes.load();
+  if (notes < 0) return;
+  const int error = errno;
+  [[maybe_unused]] const ssize_t written = ::write(notes, stop_note.data(), stop_note.size());
+  errno = error;
+}
+
 void on_signal(int number) {
+  // Also of the second, which another thread may take while the first is about to note it.
+  note_stop();
   int none = 0;
   if (!first_signal.compare_exchange_strong(none, number)) ::_exit(128 + number);
   RunControl* const control = stopped_control.load();
@@ -28,11 +38,6 @@ void on_signal(int number) {
     ::_exit(128 + number);
   }
   control->request_stop();
-  const int notes = stop_notes.load();
-  if (notes < 0) return;
-  const int error = errno;
-  [[maybe_unused]] const ssize_t written = ::write(notes, stop_note.data(), stop_note.size());
-  errno = error;
 }
 
 void install(int number, void (*handler)(int)) {

@@ -7,8 +7,8 @@ namespace slidestream::cli {
 /// From now on a file beyond the process's limit (`ulimit -f`) is an error of its write, not the process's end.
 void ignore_file_size_signal();
 
-/// While it lives, the first signal of a `SignalScope` is noted beside the ledger (`stop_note`), so that a later one
-/// that ends the process counts as no slide's fault. One at a time.
+/// While it lives, signals of a `SignalScope` are noted beside the ledger (`stop_note`), so that one that
+/// ends the process counts as no slide's fault. One at a time.
 class StopNoteScope {
  public:
   /// \param descriptor  of the notes, open while it lives

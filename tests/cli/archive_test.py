@@ -472,6 +472,36 @@ class Deaths(ArchiveCase):
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertNotIn("it is tried alone", again.stderr)
 
+    def test_a_death_after_a_signal_is_the_stops(self):
+        slide = self.large_slide()
+        arguments = [slide, "--out", self.out, "--threads", 1, "--maps", "npy", "--set", "analysis.stride=16"]
+        notes = self.out / "run.sqlite-started"
+        for _ in range(3):
+            process = subprocess.Popen([PIPELINE, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                       env=ENVIRONMENT)
+            self.addCleanup(process.wait)
+            self.addCleanup(process.kill)
+            deadline = time.monotonic() + 100
+            def is_at_work():
+                # Those of the process before are removed at any moment.
+                with contextlib.suppress(FileNotFoundError):
+                    text = notes.read_text()
+                    return len(text.split()) > 1 and "stop" not in text
+                return False
+
+            while not is_at_work():
+                self.assertLess(time.monotonic(), deadline)
+                self.assertIsNone(process.poll())
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGTERM)
+            self.assertIn(process.wait(timeout=100), (130, 143))
+        # Died of the slide three times, it would have been given up.
+        status = subprocess.run([PIPELINE, *map(str, [*arguments, "--set", "input.max_seconds=0.1"])], capture_output=True,
+                                text=True, env=ENVIRONMENT, timeout=100)
+        self.assertNotIn("died", status.stderr)
+        self.assertEqual(self.sql("SELECT CAST(value AS TEXT) FROM meta WHERE name = 'deaths'"), [("",)])
+
     def test_a_slide_that_is_tried_alone_can_be_done(self):
         slides = sorted(self.tiny_slides(4).iterdir())
         slow = self.slide("slow", "4096x2048", "--distinct", "16")
@@ -894,6 +924,17 @@ class Shards(ArchiveCase):
         self.assertEqual((result.returncode, other.returncode), (0, 0), result.stderr + other.stderr)
         self.assertEqual(len(self.rows()) + len(self.rows(self.folder / "other")), 1)
 
+    def test_a_folder_whose_start_died_holds_no_run(self):
+        slides = self.tiny_slides(2)
+        part = self.folder / "1"
+        self.assertEqual(run(slides, "--out", part).returncode, 0)
+        dead = self.folder / "2"
+        self.assertEqual(run(slides, "--out", dead).returncode, 0)
+        self.sql("DELETE FROM slides", dead)
+        for command in (["merge", part, dead, "--out", self.out], ["merge", dead, "--out", self.out], ["status", dead],
+                        ["verify", dead], ["report", dead, "--html", self.folder / "a.html"], ["compare", part, dead]):
+            self.assertOneLine(run(*command), 2, "holds no run")
+
     def test_wrong_shards(self):
         for wrong in "0/4", "5/4", "1", "a/b":
             self.assertOneLine(run(self.slide(), "--out", self.out, "--shard", wrong), 2, "--shard is")
@@ -954,6 +995,10 @@ class Watching(ArchiveCase):
         for name in set(re.findall(r"^(\w+)\{", text, re.MULTILINE)):
             self.assertEqual(len(re.findall(rf"^# TYPE {name} (gauge|counter)$", text, re.MULTILINE)), 1, name)
         self.assertOneLine(run(slides, "--out", self.out, "--metrics", self.slide()), 2, "must end in .prom")
+        # What ended early comes to no end.
+        early = run(slides / "bad.svs", slides, "--out", self.folder / "early", "--threads", 1, "--metrics", file, "--max-failures", 1)
+        if early.returncode == 3:
+            self.assertNotIn("slidestream_left_seconds{", file.read_text())
         for wrong in self.folder / "none/x.prom", self.folder / "folder.prom":
             (self.folder / "folder.prom").mkdir(exist_ok=True)
             self.assertOneLine(run(slides, "--out", self.out, "--metrics", wrong), 2, str(wrong))

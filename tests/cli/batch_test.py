@@ -127,7 +127,9 @@ class Targets(BatchCase):
         self.assertIn(f"{other}: {self.REFUSAL}", result.stderr)
         self.assertEqual(other.read_bytes(), before)
         self.assertEqual([row["status"] for row in self.rows()], ["failed", "done"])
-        self.assertDone(run("convert", slides, "--out", self.out, "--retry-failed", "--overwrite"))
+        self.assertEqual(run("convert", slides, "--out", self.out).returncode, 1)
+        # The line names this option alone.
+        self.assertDone(run("convert", slides, "--out", self.out, "--overwrite"))
         self.assertNotEqual(other.read_bytes(), before)
 
     def test_a_folder_of_chunks_of_others(self):
@@ -290,6 +292,14 @@ class OwnResults(BatchCase):
             out = self.folder / str(number)
             self.assertDone(run(named, "--out", out))
             self.assertEqual([row["path"] for row in self.rows(out)], [str(image)])
+
+    def test_a_slide_beside_its_conversion_is_said_to_count_twice(self):
+        slides = self.folder_of("a.svs")
+        self.assertDone(run("convert", slides / "a.svs", slides / "b.ome.tif"))
+        told = "1 of 2 slides is an image that slidestream wrote, perhaps of others of these slides"
+        self.assertIn(told, self.assertDone(run(slides, "--out", self.out)).stderr)
+        (slides / "a.svs").unlink()
+        self.assertNotIn("slidestream wrote", self.assertDone(run(slides, "--out", self.folder / "alone")).stderr)
 
     def test_slides_beside_results_stay(self):
         slides = self.folder_of("a.svs")

@@ -133,6 +133,21 @@ TEST_CASE("another configuration is refused with the key and both values") {
   CHECK(fs::exists(folder / "out/earlier-2/run.sqlite"));
 }
 
+TEST_CASE("the version of Zarr decides nothing where images are no Zarr") {
+  Config config;
+  config.operators.run = {"identity"};
+  const auto decides = [&](ImageFormat format) {
+    config.image.format = format;
+    config.image.zarr_version = 2;
+    const auto before = ledger_settings(config);
+    config.image.zarr_version = 3;
+    return before != ledger_settings(config);
+  };
+  CHECK(decides(ImageFormat::ome_zarr));
+  CHECK_FALSE(decides(ImageFormat::ome_tiff));
+  CHECK_FALSE(decides(ImageFormat::dzi));
+}
+
 TEST_CASE("a slide that has changed is done again") {
   const TemporaryFolder folder;
   Config config = ledger_config(folder / "out");

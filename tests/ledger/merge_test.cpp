@@ -393,11 +393,53 @@ TEST_CASE("sums that 128 bits don't hold are refused") {
                  "can't be added to the other slides: sums of more than 128 bits"));
 }
 
+TEST_CASE("a part whose start came to no slide is refused by name") {
+  const TemporaryFolder folder;
+  const std::string a = (folder / "a").string();
+  const std::string b = (folder / "b").string();
+  const std::string out = (folder / "out").string();
+  make_part(ledger_config(a), make_files(folder, 1), {0});
+  const auto refusal = [&](const std::vector<std::string>& folders) {
+    return message_of<OutputError>([&] { merge_ledgers(folders, out); });
+  };
+  {
+    const Ledger living(ledger_config(b));
+    CHECK(contains(refusal({a, b}), b + ": its ledger holds no run"));
+  }
+  CHECK(contains(refusal({a, b}), b + ": its ledger holds no run"));
+  CHECK(contains(refusal({b}), b + ": its ledger holds no run"));
+  CHECK_FALSE(fs::exists(out));
+}
+
+TEST_CASE("files of a part that are gone are told") {
+  const TemporaryFolder folder;
+  const auto manifest = make_files(folder, 2);
+  const Config config = ledger_config(folder / "a");
+  {
+    Ledger ledger(config);
+    ledger.begin(manifest, false);
+    for (const std::size_t i : {0, 1}) {
+      SlideResult slide = attached_result_of(manifest[i].path, i);
+      make_artifacts(folder / "a", slide);
+      ledger.started(i);
+      ledger.ended(i, slide);
+    }
+  }
+  const auto warnings = [&] { return merge_ledgers({config.output.dir}, (folder / "out").string()).warnings; };
+  CHECK(warnings().empty());
+  fs::remove(folder / "a/images/slide-1.sobel.ome.tif");
+  const auto told = warnings();
+  REQUIRE(told.size() == 1);
+  CHECK(contains(told[0], "1 file of slides isn't there: "));
+  CHECK(contains(told[0], "a/images/slide-1.sobel.ome.tif; "));
+}
+
 TEST_CASE("a part that still runs is told") {
   const TemporaryFolder folder;
   const auto manifest = make_files(folder, 1);
   make_part(ledger_config(folder / "a"), manifest, {0});
-  const Ledger living(ledger_config(folder / "b"));
+  Ledger living(ledger_config(folder / "b"));
+  living.begin(manifest, false);
   const MergeResult merged =
       merge_ledgers({(folder / "a").string(), (folder / "b").string()}, (folder / "out").string());
   REQUIRE(merged.warnings.size() == 1);

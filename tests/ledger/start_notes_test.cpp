@@ -187,6 +187,49 @@ TEST_CASE("a process that ended and couldn't write that down has not died") {
   CHECK(start.deaths.empty());
 }
 
+TEST_CASE("a process that dies after it was asked to stop has died of no slide") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const auto manifest = make_files(folder, 3);
+  const auto deaths = [&](const auto& stop) {
+    die(config, manifest, [&](Ledger& ledger) {
+      ledger.started(0);
+      ledger.beat();
+      ledger.started(1);
+      stop(ledger);
+      ledger.started(2);
+    });
+    Ledger ledger(config);
+    return ledger.begin(manifest, false).deaths.size();
+  };
+  CHECK(deaths([](Ledger& ledger) { ledger.note_stop(); }) == 0);
+  CHECK(rows_of(folder / "out/run.sqlite") == std::vector<Row>(3, {"pending", 1}));
+  // As a signal handler does, behind a line that was cut short.
+  CHECK(deaths([](Ledger& ledger) {
+          REQUIRE(::write(ledger.stop_descriptor(), "12", 2) == 2);
+          REQUIRE(::write(ledger.stop_descriptor(), stop_note.data(), stop_note.size()) ==
+                  static_cast<::ssize_t>(stop_note.size()));
+        }) == 0);
+  CHECK(deaths([](Ledger&) {}) == 3);
+}
+
+TEST_CASE("slides that failed by a cause that doesn't hold any more are tried again") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const auto manifest = make_files(folder, 2);
+  Ledger ledger(config);
+  ledger.begin(manifest, false);
+  for (const std::size_t i : {0, 1}) {
+    SlideResult slide = failure_of(manifest[i].path, {"source", {}, i == 0 ? "is there; replace it" : "no slide"});
+    ledger.started(i);
+    ledger.ended(i, slide);
+  }
+  CHECK(ledger.begin(manifest, false).todo.empty());
+  const LedgerStart start = ledger.begin(manifest, false, "; replace it");
+  CHECK(start.todo == std::vector<std::size_t>{0});
+  CHECK(start.failed == 1);
+}
+
 TEST_CASE("a ledger whose start never came to its slides holds no run") {
   const TemporaryFolder folder;
   const Config config = ledger_config(folder / "out");

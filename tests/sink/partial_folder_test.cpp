@@ -19,6 +19,7 @@
 
 #include "sink/stray_files.hpp"
 #include "sink/zarr_metadata.hpp"
+#include "support/file_limit.hpp"
 #include "support/temporary_folder.hpp"
 
 using namespace slidestream;
@@ -292,4 +293,12 @@ TEST_CASE("names of files that file browsers and NFS make") {
     CAPTURE(name);
     CHECK_FALSE(is_stray_name(name));
   }
+}
+
+TEST_CASE("a file beside the folder that finds no room has its own name in the line") {
+  const test::TemporaryFolder directory;
+  PartialFolder folder(directory / "a_files", directory / "a.partial_files");
+  const test::FileLimit full(0);
+  CHECK_THROWS_WITH_AS(folder.write_beside(directory / "a.partial.view.html", "page"),
+                       doctest::Contains(((directory / "a.partial.view.html").string() + ": ").c_str()), OutputError);
 }

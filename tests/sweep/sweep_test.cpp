@@ -17,6 +17,7 @@
 
 #include "runtime/machine.hpp"
 #include "runtime/page_cache.hpp"
+#include "support/file_limit.hpp"
 #include "support/test_slides.hpp"
 #include "sweep/machine_facts.hpp"
 #include "sweep/swept_slides.hpp"
@@ -297,6 +298,23 @@ TEST_CASE("a torn last row goes, other files stay") {
   std::filesystem::remove(folder / "sweep.csv");
   std::filesystem::create_symlink("/dev/zero", folder / "sweep.csv");
   CHECK_THROWS_WITH_AS(SweepFile(folder.path()), doctest::Contains("not a regular file"), OutputError);
+}
+
+TEST_CASE("a row that finds no room leaves none of itself") {
+  const test::TemporaryFolder folder;
+  SweepFile file(folder.path());
+  SweepRow row;
+  row.status = "failed";
+  row.settings.assign(sweep_keys().size(), "x");
+  file.add(row);
+  const auto bytes = std::filesystem::file_size(file.path());
+  {
+    const test::FileLimit full(bytes + 9);
+    CHECK_THROWS_AS(file.add(row), OutputError);
+  }
+  CHECK(std::filesystem::file_size(file.path()) == bytes);
+  file.add(row);
+  CHECK(file.rows().size() == 2);
 }
 
 TEST_CASE("what the page cache holds") {
