@@ -191,6 +191,9 @@ class WrittenCase(Case):
                 continue
             last = files
             self.lay_out(files, file.parent, here)
+            if file.suffix == ".dzi" and not any("_files/" in path for path in files):
+                # Records have no folders. That of the tiles is there before its page.
+                (here / (pathlib.Path(name).stem + "_files")).mkdir()
             image = here / file.name if any(file.name in pathlib.Path(path).parts for path in files) else here / name
             for reader in readers:
                 try:
