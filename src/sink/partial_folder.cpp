@@ -21,11 +21,11 @@ namespace slidestream {
 
 namespace {
 
-void check(int code, const std::filesystem::path& name) {
+void check_call(int code, const std::filesystem::path& name) {
   if (code != 0) throw OutputError(name.string() + ": " + reason_of(code, name));
 }
 
-void check(const std::error_code& code, const std::filesystem::path& name) { check(code.value(), name); }
+void check_call(const std::error_code& code, const std::filesystem::path& name) { check_call(code.value(), name); }
 
 /// Makes a file's content, or a folder's names durable.
 int sync_path(const std::filesystem::path& path) noexcept {
@@ -146,19 +146,19 @@ PartialFolder::PartialFolder(std::filesystem::path target, std::filesystem::path
   lock();
   const std::filesystem::path aside = earlier(name_);
   std::filesystem::remove_all(aside, code);
-  check(code, aside);
+  check_call(code, aside);
   if (lock_ >= 0) {
     // An image of which parts are gone must not have the name.
     const int moved = ::rename(name_.c_str(), aside.c_str()) != 0 ? errno : 0;
     ::close(std::exchange(lock_, -1));
-    check(moved, name_);
+    check_call(moved, name_);
     std::filesystem::remove_all(aside, code);
-    check(code, aside);
+    check_call(code, aside);
   }
   std::filesystem::create_directory(name_, code);
-  check(code, name_);
+  check_call(code, name_);
   lock();
-  if (lock_ < 0) check(errno, name_);
+  if (lock_ < 0) check_call(errno, name_);
 }
 
 void PartialFolder::lock() {
@@ -184,7 +184,7 @@ void PartialFolder::make_folder(const std::filesystem::path& folder) {
   if (!is_name_of(lock_, name_)) throw OutputError(name_.string() + ": somebody moved or replaced it");
   std::error_code code;
   std::filesystem::create_directories(folder, code);
-  check(code, folder);
+  check_call(code, folder);
   made_ = folder;
 }
 
@@ -214,7 +214,7 @@ void PartialFolder::append(const std::string& file, std::span<::iovec> pieces) {
   }
   if (code == 0) code = write_at(begun.descriptor, begun.digest.size(), pieces, begun.digest);
   if (code != 0) give_up(file);
-  check(code, path_in(name_, file));
+  check_call(code, path_in(name_, file));
 }
 
 void PartialFolder::overwrite(const std::string& file, std::uint64_t offset, std::span<const std::byte> bytes) {
@@ -222,7 +222,7 @@ void PartialFolder::overwrite(const std::string& file, std::uint64_t offset, std
   ::iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
   const int code = write_at(begun.descriptor, offset, std::span(&piece, 1), begun.digest);
   if (code != 0) give_up(file);
-  check(code, path_in(name_, file));
+  check_call(code, path_in(name_, file));
 }
 
 std::uint64_t PartialFolder::digest_of_unfinished(const std::string& file) {
@@ -251,7 +251,7 @@ void PartialFolder::complete(const std::string& file) {
   int code = ::close(std::exchange(begun.descriptor, -1)) != 0 ? errno : 0;
   if (code == 0 && ::rename(begun.name.c_str(), path.c_str()) != 0) code = errno;
   if (code != 0) give_up(file);
-  check(code, path);
+  check_call(code, path);
   bytes_ += begun.digest.size();
   const std::lock_guard lock(mutex_);
   files_[file] = {begun.digest.size(), *digest};
@@ -274,7 +274,7 @@ void PartialFolder::write(const std::string& file, std::string_view text) {
 void PartialFolder::replace(const std::string& file, std::string_view text) {
   std::error_code code;
   const std::uint64_t before = std::filesystem::file_size(name_ / file, code);
-  check(code, name_ / file);
+  check_call(code, name_ / file);
   write(file, text);
   bytes_ -= before;
 }
@@ -290,29 +290,29 @@ void PartialFolder::write_beside(const std::filesystem::path& file, std::string_
 void PartialFolder::sync_files() {
   std::error_code code;
   std::filesystem::recursive_directory_iterator entry(name_, code);
-  check(code, name_);
+  check_call(code, name_);
   while (entry != std::filesystem::recursive_directory_iterator()) {
     // Somebody else's may go at any time.
-    if (!is_stray_file(*entry)) check(sync_path(entry->path()), entry->path());
+    if (!is_stray_file(*entry)) check_call(sync_path(entry->path()), entry->path());
     entry.increment(code);
-    check(code, name_);
+    check_call(code, name_);
   }
-  check(sync_path(name_), name_);
+  check_call(sync_path(name_), name_);
 }
 
 void PartialFolder::publish() {
   if (!is_name_of(lock_, name_)) throw OutputError(name_.string() + ": somebody else wrote under this name");
   sync_files();
-  for (const std::filesystem::path& file : beside_) check(sync_path(file), file);
+  for (const std::filesystem::path& file : beside_) check_call(sync_path(file), file);
   final_.check();
   if (::rename(name_.c_str(), target_.c_str()) != 0) {
     int code = errno;
     const bool there = code == ENOTEMPTY || code == EEXIST;
     if (there) code = trade_names(name_, target_);
-    check(code, target_);
+    check_call(code, target_);
     remove_folder(name_);
   }
-  check(sync_folder_of(target_), target_);
+  check_call(sync_folder_of(target_), target_);
 }
 
 void PartialFolder::discard() noexcept {
