@@ -11,7 +11,7 @@ namespace slidestream::cli {
 
 namespace {
 
-constexpr std::size_t most_shown = 20;
+constexpr std::size_t most_listed_slides = 20;
 
 std::string percent(double share) { return fixed(share * 100, 1) + " %"; }
 
@@ -83,7 +83,7 @@ std::string slides_text(const Config& config, const RunResult& result, const Cor
                         const Style& style) {
   if (result.slides.empty()) return {};
   SlideTable table(config, width, style);
-  const std::size_t shown = std::min(result.slides.size(), most_shown);
+  const std::size_t shown = std::min(result.slides.size(), most_listed_slides);
   for (std::size_t i = 0; i < shown; ++i) table.add(result.slides[i]);
   std::string text = table.text();
   if (const std::size_t all = corpus.done + corpus.failed; shown < all) {
