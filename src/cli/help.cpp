@@ -9,7 +9,7 @@ namespace slidestream::cli {
 
 namespace {
 
-constexpr std::size_t columns = 100;
+constexpr std::size_t page_columns = 100;
 
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts(1);
@@ -122,7 +122,7 @@ class HelpFormatter : public CLI::Formatter {
     return option->get_positional() || option->get_type_size() == 0 ? "" : " " + type_of(*option).name;
   }
   std::string make_option_desc(const CLI::Option* option) const override {
-    std::string text = wrapped(description_of(*option), "", columns - get_column_width());
+    std::string text = wrapped(description_of(*option), "", page_columns - get_column_width());
     text.pop_back();
     return text;
   }
