@@ -57,11 +57,11 @@ inline std::string cause_of(const std::exception& error, const std::string& subj
 }
 
 /// Files that are open at a time besides those of the start: a slide, an image and the tables beside the ledger. An
-/// image that is a folder has that one open and files of its levels, about 16 in all; two slides write theirs at a
-/// time, the end of one and the beginning of the next.
+/// image that is a folder has that one open, and folders and files of its levels, about 24 in all; two slides write
+/// theirs at a time, the end of one and the beginning of the next.
 inline std::size_t needed_descriptors(const Config& config, std::size_t slides) {
   constexpr std::size_t of_run = 8;
-  constexpr std::size_t of_folder = 16;
+  constexpr std::size_t of_folder = 24;
   const ImageFormat format = config.image.format;
   const bool are_folders =
       format == ImageFormat::ome_zarr || format == ImageFormat::dzi || format == ImageFormat::dicom;

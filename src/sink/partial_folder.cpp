@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -27,13 +28,19 @@ void check_call(int code, const std::filesystem::path& name) {
 
 void check_call(const std::error_code& code, const std::filesystem::path& name) { check_call(code.value(), name); }
 
-/// Makes a file's content, or a folder's names durable.
-int sync_path(const std::filesystem::path& path) noexcept {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+/// Makes a file's content, or a folder's names durable. \param about  what it is
+int sync_path(const std::filesystem::path& path, struct ::stat& about) noexcept {
+  // A pipe isn't waited for.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   if (descriptor < 0) return errno;
-  const int code = ::fsync(descriptor) != 0 ? errno : 0;
+  const int code = ::fsync(descriptor) != 0 || ::fstat(descriptor, &about) != 0 ? errno : 0;
   ::close(descriptor);
   return code;
+}
+
+int sync_path(const std::filesystem::path& path) noexcept {
+  struct ::stat about {};
+  return sync_path(path, about);
 }
 
 /// level-0.dcm and so on.
@@ -48,9 +55,10 @@ bool is_level_file(std::string_view name) {
 /// What a folder is called while it is removed.
 std::filesystem::path earlier(const std::filesystem::path& name) { return name.string() + ".earlier"; }
 
+constexpr std::string_view beside = "../";
+
 /// The path of a file in a folder, or beside it ("../NAME").
 std::filesystem::path path_in(const std::filesystem::path& folder, const std::string& file) {
-  constexpr std::string_view beside = "../";
   return file.starts_with(beside) ? folder.parent_path() / file.substr(beside.size()) : folder / file;
 }
 
@@ -139,7 +147,7 @@ void check_folder_names(const std::filesystem::path& target, const std::filesyst
 }
 
 PartialFolder::PartialFolder(std::filesystem::path target, std::filesystem::path name)
-    : target_(std::move(target)), final_(target_), name_(std::move(name)) {
+    : target_(std::move(target)), final_(target_), name_(std::move(name)), made_(name_) {
   std::error_code code;
   check_folder_names(target_, name_);
   // What an earlier writer left: nothing that is being written.
@@ -176,27 +184,26 @@ PartialFolder::~PartialFolder() {
   ::close(lock_);
 }
 
-void PartialFolder::make_folder(const std::filesystem::path& folder) {
+std::shared_ptr<const MadeFolders::Open> PartialFolder::folder_of(const std::string& file) {
+  const std::size_t slash = file.rfind('/');
+  if (slash == std::string::npos || file.starts_with(beside)) return nullptr;
+  const std::string folder = file.substr(0, slash);
   const std::lock_guard lock(mutex_);
-  // The folder that it lies in is there, and is empty for the current one.
-  if (folder == made_ || folder == name_ || folder == name_.parent_path()) return;
+  if (auto there = made_.find(folder)) return there;
   // Moved away, it isn't begun again where it was.
   if (!is_name_of(lock_, name_)) throw OutputError(name_.string() + ": somebody moved or replaced it");
-  std::error_code code;
-  std::filesystem::create_directories(folder, code);
-  check_call(code, folder);
-  made_ = folder;
+  return made_.open(lock_, folder);
 }
 
 void PartialFolder::write(const std::string& file, std::span<const std::byte> bytes) {
   append(file, bytes);
-  complete(file);
+  name_file(file);
 }
 
 PartialFolder::Unfinished& PartialFolder::unfinished(const std::string& file) {
   const std::lock_guard lock(mutex_);
   Unfinished& begun = unfinished_[file];
-  if (begun.name.empty()) begun.name = name_ / (std::string(unfinished_begin) + std::to_string(begun_++));
+  if (begun.name.empty()) begun.name = std::string(unfinished_begin) + std::to_string(begun_++);
   return begun;
 }
 
@@ -209,8 +216,14 @@ void PartialFolder::append(const std::string& file, std::span<::iovec> pieces) {
   Unfinished& begun = unfinished(file);
   int code = 0;
   if (begun.descriptor < 0) {
-    begun.descriptor = ::open(begun.name.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    begun.descriptor = ::openat(lock_, begun.name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (begun.descriptor < 0) code = errno;
+    if (code == EEXIST) {
+      const std::filesystem::path there = name_ / begun.name;
+      const std::lock_guard lock(mutex_);
+      unfinished_.erase(file);
+      throw OutputError(there.string() + ": somebody else put it there");
+    }
   }
   if (code == 0) code = write_at(begun.descriptor, begun.digest.size(), pieces, begun.digest);
   if (code != 0) give_up(file);
@@ -232,10 +245,34 @@ std::uint64_t PartialFolder::digest_of_unfinished(const std::string& file) {
 }
 
 void PartialFolder::complete(const std::string& file) {
+  check_name(file);
+  name_file(file);
+}
+
+void PartialFolder::check_name(const std::string& file) {
+  const Unfinished& begun = unfinished(file);
+  struct ::stat own {};
+  struct ::stat named {};
+  if (::fstat(begun.descriptor, &own) == 0 && ::fstatat(lock_, begun.name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+      own.st_dev == named.st_dev && own.st_ino == named.st_ino) {
+    return;
+  }
+  const std::filesystem::path there = name_ / begun.name;
+  // What has the name stays.
+  {
+    const std::lock_guard lock(mutex_);
+    ::close(begun.descriptor);
+    unfinished_.erase(file);
+  }
+  throw OutputError(there.string() + ": somebody moved or replaced it");
+}
+
+void PartialFolder::name_file(const std::string& file) {
   Unfinished& begun = unfinished(file);
   const std::filesystem::path path = path_in(name_, file);
+  std::shared_ptr<const MadeFolders::Open> folder;
   try {
-    make_folder(path.parent_path());
+    folder = folder_of(file);
   } catch (...) {
     give_up(file);
     throw;
@@ -249,7 +286,11 @@ void PartialFolder::complete(const std::string& file) {
   ::sync_file_range(begun.descriptor, 0, 0, SYNC_FILE_RANGE_WRITE);
   // Some file systems report a full disk only here.
   int code = ::close(std::exchange(begun.descriptor, -1)) != 0 ? errno : 0;
-  if (code == 0 && ::rename(begun.name.c_str(), path.c_str()) != 0) code = errno;
+  if (code == 0) {
+    const int target = folder ? folder->descriptor() : file.starts_with(beside) ? AT_FDCWD : lock_;
+    const std::string name = target == AT_FDCWD ? path.string() : path.filename().string();
+    if (::renameat(lock_, begun.name.c_str(), target, name.c_str()) != 0) code = errno;
+  }
   if (code != 0) give_up(file);
   check_call(code, path);
   bytes_ += begun.digest.size();
@@ -263,7 +304,7 @@ void PartialFolder::give_up(const std::string& file) noexcept {
   const std::lock_guard lock(mutex_);
   const Unfinished& begun = unfinished_.at(file);
   if (begun.descriptor >= 0) ::close(begun.descriptor);
-  ::unlink(begun.name.c_str());
+  ::unlinkat(lock_, begun.name.c_str(), 0);
   unfinished_.erase(file);
 }
 
@@ -291,17 +332,33 @@ void PartialFolder::sync_files() {
   std::error_code code;
   std::filesystem::recursive_directory_iterator entry(name_, code);
   check_call(code, name_);
+  std::size_t files = 0;
   while (entry != std::filesystem::recursive_directory_iterator()) {
     // Somebody else's may go at any time.
-    if (!is_stray_file(*entry)) check_call(sync_path(entry->path()), entry->path());
+    if (!is_stray_file(*entry)) {
+      struct ::stat about {};
+      const int failed = sync_path(entry->path(), about);
+      if (failed == ELOOP) throw OutputError(entry->path().string() + ": somebody else put a link there");
+      check_call(failed, entry->path());
+      const auto written =
+          S_ISREG(about.st_mode) ? files_.find(entry->path().string().substr(name_.string().size() + 1)) : files_.end();
+      if (written != files_.end()) {
+        if (static_cast<std::uint64_t>(about.st_size) != written->second.bytes) {
+          throw OutputError(entry->path().string() + ": somebody else changed or replaced it");
+        }
+        ++files;
+      }
+    }
     entry.increment(code);
     check_call(code, name_);
   }
+  if (files != files_.size()) throw OutputError(name_.string() + ": somebody else moved or removed files in it");
   check_call(sync_path(name_), name_);
 }
 
 void PartialFolder::publish() {
   if (!is_name_of(lock_, name_)) throw OutputError(name_.string() + ": somebody else wrote under this name");
+  made_.check(lock_);
   sync_files();
   for (const std::filesystem::path& file : beside_) check_call(sync_path(file), file);
   final_.check();

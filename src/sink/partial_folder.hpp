@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "sink/file_digest.hpp"
 #include "sink/final_name.hpp"
+#include "sink/made_folders.hpp"
 
 /// \file
 /// A folder that can be looked at while it is filled, under another name than the one that it gets when it is whole.
@@ -34,9 +36,9 @@ inline constexpr std::string_view unfinished_begin = ".unfinished-";
 
 /// A new folder, in place of what an earlier writer left under its name, which is refused where it holds something
 /// else, as is what has the final name. Who fills it has it locked (flock): another writer is refused. Files appear in
-/// it whole, by rename. It stays there unless it is published, or is empty at the end. Every member but the destructor
-/// and `discard` throws OutputError with the name that fails and the system's reason; the constructor Error where the
-/// names are taken, and InUseError.
+/// it whole, by rename, and never through a link that somebody else puts into it. It stays there unless it is
+/// published, or is empty at the end. Every member but the destructor and `discard` throws OutputError with the name
+/// that fails and the system's reason; the constructor Error where the names are taken, and InUseError.
 class PartialFolder {
  public:
   /// \param target  its final name: a folder, or nothing yet. \param name  the one until then, in the same folder.
@@ -93,7 +95,7 @@ class PartialFolder {
  private:
   /// A file that doesn't have its name yet.
   struct Unfinished {
-    std::filesystem::path name;
+    std::string name;  ///< in the folder
     int descriptor = -1;
     WrittenDigest digest;
   };
@@ -103,14 +105,19 @@ class PartialFolder {
   /// A file's, which is made where there is none.
   Unfinished& unfinished(const std::string& file);
   void give_up(const std::string& file) noexcept;
-  void make_folder(const std::filesystem::path& folder);
+  /// Makes sure that what has an unfinished file's name is that file.
+  void check_name(const std::string& file);
+  /// Gives an unfinished file its name.
+  void name_file(const std::string& file);
+  /// The folder of a file in it; nothing where that is this one, or where the file is beside it.
+  std::shared_ptr<const MadeFolders::Open> folder_of(const std::string& file);
 
   std::filesystem::path target_;
   FinalName final_;
   std::filesystem::path name_;
   int lock_ = -1;  ///< the folder, open
   std::mutex mutex_;
-  std::filesystem::path made_;                    ///< the folder that was made or used last; guarded by mutex_
+  MadeFolders made_;                              ///< guarded by mutex_
   std::map<std::string, Unfinished> unfinished_;  ///< by the name that they get; guarded by mutex_, but for each's own
   std::uint64_t begun_ = 0;                       ///< files; guarded by mutex_
   std::atomic<std::uint64_t> bytes_{0};

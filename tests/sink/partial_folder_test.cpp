@@ -66,6 +66,11 @@ class Watch {
   bool can_be_had_ = true;
 };
 
+std::string content_of(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
 }  // namespace
 
 TEST_CASE("what an earlier writer left loses its name before anything in it is removed") {
@@ -191,6 +196,116 @@ TEST_CASE("a folder that is moved away while it is filled isn't begun again") {
   CHECK_THROWS_WITH_AS(folder.write("1/c/1", std::string_view("ours")), doctest::Contains("a.partial.ome.zarr"),
                        OutputError);
   CHECK(!fs::exists(name));
+}
+
+TEST_CASE("no link that takes the place of a folder within one that is filled is followed") {
+  const test::TemporaryFolder directory;
+  const fs::path target = directory / "a.ome.zarr";
+  const fs::path name = directory / "a.partial.ome.zarr";
+  const fs::path theirs = directory / "theirs";
+  fs::create_directories(theirs / "c");
+  for (const char* file : {"0", "1", "c/0", "c/1"}) directory.write("theirs/" + std::string(file), std::string("mine"));
+  const auto check_theirs = [&] {
+    for (const char* file : {"0", "1", "c/0", "c/1"}) CHECK(content_of(theirs / file) == "mine");
+    CHECK(std::distance(fs::recursive_directory_iterator(theirs), {}) == 5);
+    CHECK_FALSE(fs::exists(target));
+  };
+  // The folder that is used, and the one that it lies in; the folder is still open, or isn't any more.
+  for (const std::string swapped : {"7", "7/c"}) {
+    for (const int others : {0, 20}) {
+      CAPTURE(swapped);
+      CAPTURE(others);
+      PartialFolder folder(target, name);
+      folder.write("7/c/0", "ours");
+      for (int other = 0; other < others; ++other) folder.write("8/" + std::to_string(other) + "/0", "ours");
+      fs::rename(name / swapped, directory / "elsewhere");
+      fs::create_directory_symlink(swapped == "7" ? theirs : theirs / "c", name / swapped);
+      const std::string line = (name / swapped).string() + ": somebody moved it, or put something else there";
+      if (others > 0) {
+        CHECK_THROWS_WITH_AS(folder.write("7/c/1", "ours"), line.c_str(), OutputError);
+      } else {
+        CHECK_NOTHROW(folder.write("7/c/1", "ours"));
+        CHECK(content_of(directory / (swapped == "7" ? "elsewhere/c/1" : "elsewhere/1")) == "ours");
+      }
+      CHECK_THROWS_WITH_AS(folder.publish(), line.c_str(), OutputError);
+      check_theirs();
+      fs::remove_all(directory / "elsewhere");
+    }
+  }
+  // Before there is such a folder.
+  PartialFolder folder(target, name);
+  fs::create_directory_symlink(theirs, name / "7");
+  CHECK_THROWS_WITH_AS(folder.write("7/1", "ours"), doctest::Contains("/7: somebody moved it, or put"), OutputError);
+  check_theirs();
+  folder.discard();
+  check_theirs();
+}
+
+TEST_CASE("nothing of others is lost that they put where a folder within goes") {
+  const test::TemporaryFolder directory;
+  const fs::path name = directory / "a.partial_files";
+  PartialFolder folder(directory / "a_files", name);
+  fs::create_directories(name / "0");
+  fs::create_directories(name / "1");
+  std::ofstream(name / "0/0_0.jpg") << "mine";
+  CHECK_THROWS_WITH_AS(folder.write("0/0_0.jpg", "ours"), doctest::Contains("/0: somebody moved it, or put"),
+                       OutputError);
+  CHECK(content_of(name / "0/0_0.jpg") == "mine");
+  // An empty folder is nothing.
+  CHECK_NOTHROW(folder.write("1/0_0.jpg", "ours"));
+}
+
+TEST_CASE("no link that has the name of an unfinished file is followed") {
+  const test::TemporaryFolder directory;
+  const fs::path theirs = directory.write("theirs", std::string("mine"));
+  const fs::path name = directory / "a.partial.ome.zarr";
+  for (const fs::path& target : {theirs, directory / "nothing"}) {
+    PartialFolder folder(directory / "a.ome.zarr", name);
+    fs::create_symlink(target, name / ".unfinished-0");
+    CHECK_THROWS_WITH_AS(folder.append("0/c/0", std::as_bytes(std::span("ours"))),
+                         ((name / ".unfinished-0").string() + ": somebody else put it there").c_str(), OutputError);
+    CHECK(fs::is_symlink(name / ".unfinished-0"));
+  }
+  CHECK(content_of(theirs) == "mine");
+  CHECK_FALSE(fs::exists(directory / "nothing"));
+}
+
+TEST_CASE("a file that somebody put in the place of an unfinished one doesn't get its name") {
+  const test::TemporaryFolder directory;
+  const fs::path name = directory / "a.partial.dicom";
+  PartialFolder folder(directory / "a.dicom", name);
+  folder.append("level-0.dcm", std::as_bytes(std::span("ours")));
+  fs::rename(name / ".unfinished-0", directory / "elsewhere");
+  std::ofstream(name / ".unfinished-0") << "mine";
+  CHECK_THROWS_WITH_AS(folder.complete("level-0.dcm"),
+                       ((name / ".unfinished-0").string() + ": somebody moved or replaced it").c_str(), OutputError);
+  CHECK(content_of(name / ".unfinished-0") == "mine");
+  CHECK_FALSE(fs::exists(name / "level-0.dcm"));
+}
+
+TEST_CASE("a folder in which somebody changed files isn't published") {
+  const test::TemporaryFolder directory;
+  const fs::path target = directory / "a_files";
+  const fs::path name = directory / "a.partial_files";
+  const fs::path file = name / "0/0_0.jpg";
+  for (const std::string kind : {"link", "gone", "longer", "link beside"}) {
+    CAPTURE(kind);
+    PartialFolder folder(target, name);
+    folder.write("0/0_0.jpg", "ours");
+    if (kind == "longer") {
+      std::ofstream(file, std::ios::app) << "more";
+    } else if (kind == "link beside") {
+      fs::create_symlink(file, name / "0/1_0.jpg");
+    } else {
+      fs::rename(file, directory / "elsewhere");
+      if (kind == "link") fs::create_symlink(directory / "elsewhere", file);
+    }
+    const std::string line = kind == "gone"     ? "a.partial_files: somebody else moved or removed files in it"
+                             : kind == "longer" ? "0/0_0.jpg: somebody else changed or replaced it"
+                                                : "_0.jpg: somebody else put a link there";
+    CHECK_THROWS_WITH_AS(folder.publish(), doctest::Contains(line.c_str()), OutputError);
+    CHECK_FALSE(fs::exists(target));
+  }
 }
 
 TEST_CASE("a folder that isn't published stays with what is whole in it, and goes without") {

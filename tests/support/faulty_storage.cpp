@@ -139,6 +139,14 @@ Faults& faults() {
 }
 [[gnu::constructor]] void begin() { faults(); }
 
+/// Names relative to a folder that is open become paths.
+std::string path_at(int folder, const char* name) {
+  if (folder == AT_FDCWD || name == nullptr || name[0] == '/') return name == nullptr ? "" : name;
+  std::array<char, 4096> path{};
+  const ssize_t length = readlink(("/proc/self/fd/" + std::to_string(folder)).c_str(), path.data(), path.size());
+  return length < 0 ? name : std::string(path.data(), static_cast<std::size_t>(length)) + "/" + name;
+}
+
 template <class Open>
 int open_with(Open open, const char* path, int flags, mode_t mode) {
   Faults& all = faults();
@@ -247,6 +255,18 @@ int open64(const char* path, int flags, ...) {
   return open_with([](const char* p, int f, mode_t m) { return next(p, f, m); }, path, flags, mode);
 }
 
+/// Folders, and files that are only read, are of nobody's interest: who lists them may close them unseen.
+int openat(int folder, const char* name, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = mode_of(flags, arguments);
+  va_end(arguments);
+  static const auto next = REAL(openat);
+  if ((flags & O_CREAT) == 0) return next(folder, name, flags, mode);
+  return open_with([=](const char*, int f, mode_t m) { return next(folder, name, f, m); },
+                   path_at(folder, name).c_str(), flags, mode);
+}
+
 int close(int descriptor) {
   static const auto next = REAL(close);
   faults().closed(descriptor);
@@ -328,6 +348,22 @@ int rename(const char* from, const char* to) noexcept {
   return result;
 }
 
+int renameat(int from_folder, const char* from_name, int to_folder, const char* to_name) noexcept {
+  static const auto next = REAL(renameat);
+  Faults& all = faults();
+  const std::string from = path_at(from_folder, from_name);
+  const std::string to = path_at(to_folder, to_name);
+  if (!all.ours(to.c_str())) return next(from_folder, from_name, to_folder, to_name);
+  const std::lock_guard lock(all.mutex());
+  if (all.rename_fails()) {
+    errno = EIO;
+    return -1;
+  }
+  const int result = next(from_folder, from_name, to_folder, to_name);
+  if (result == 0) all.record("rename " + std::to_string(from.size()), from + to);
+  return result;
+}
+
 int renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned flags) noexcept {
   static const auto next = REAL(renameat2);
   Faults& all = faults();
@@ -360,6 +396,21 @@ int mkdir(const char* path, mode_t mode) noexcept {
     return -1;
   }
   const int result = next(path, mode);
+  if (result == 0) all.record("mkdir", path);
+  return result;
+}
+
+int mkdirat(int folder, const char* name, mode_t mode) noexcept {
+  static const auto next = REAL(mkdirat);
+  Faults& all = faults();
+  const std::string path = path_at(folder, name);
+  if (!all.ours(path.c_str())) return next(folder, name, mode);
+  const std::lock_guard lock(all.mutex());
+  if (all.is_full()) {
+    errno = ENOSPC;
+    return -1;
+  }
+  const int result = next(folder, name, mode);
   if (result == 0) all.record("mkdir", path);
   return result;
 }
