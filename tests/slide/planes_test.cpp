@@ -373,3 +373,47 @@ TEST_CASE("planes behind each other under one directory are refused, unless the 
   CHECK(error_of(file_with(large, 3), {})
             .ends_with("its description has a text, a number or a gap of more than 1 MiB at byte 7"));
 }
+
+TEST_CASE("samples that a description of ImageJ counts as images are no planes, nor are bytes of other images") {
+  const TemporaryFolder folder;
+  const Picture colours = make_picture(side, side, 3, 3);
+  const auto image_of = [&](std::uint32_t width, const Bytes& tile) {
+    TestDirectory directory = tiled_directory(width, width, side, side, 3);
+    directory.tiles = {tile};
+    return directory;
+  };
+  const auto file_with = [&](const std::string& text, std::size_t images, std::size_t planes_behind) {
+    std::vector<TestDirectory> directories(images, image_of(side - 5, Bytes(to_bytes(colours).size())));
+    directories.front() = image_of(side, to_bytes(colours));
+    directories.front().set_text(270, text);
+    Bytes bytes = file_of(directories).bytes();
+    bytes.resize(bytes.size() + planes_behind * to_bytes(colours).size());
+    return folder.write("stack.tif", bytes);
+  };
+  const std::string samples = "ImageJ=\nhyperstack=true\nimages=3\nchannels=3\nslices=1\nframes=1\n";
+  CHECK(open_error(file_with(samples, 1, 0)).empty());
+  // Other images' bytes lie behind the first one's.
+  CHECK(open_error(file_with(samples, 4, 0)).empty());
+  CHECK(open_error(file_with("ImageJ=1.11a\nimages=3\nslices=3\n", 4, 0)).empty());
+  CHECK(read_level_rgb(*Slide::open(file_with(samples, 4, 0))) == colours.data);
+  // Bytes of one plane more, which may be anything.
+  CHECK(open_error(file_with(samples, 1, 1)).empty());
+  CHECK(open_error(file_with(samples, 1, 2)).find("has 3 planes under one directory") != std::string::npos);
+}
+
+TEST_CASE("the first of RGB planes behind each other is read in its colours") {
+  const TemporaryFolder folder;
+  const Picture first = make_picture(side, side, 3, 4);
+  TestDirectory directory = tiled_directory(side, side, side, side, 3);
+  directory.tiles = {to_bytes(first)};
+  directory.set_text(270, "ImageJ=1.11a\nimages=2\nslices=2\n");
+  Bytes bytes = file_of({directory}).bytes();
+  bytes.resize(bytes.size() + to_bytes(first).size());
+  const std::filesystem::path path = folder.write("stack.tif", bytes);
+  OpenOptions options;
+  CHECK(open_error(path, options).find("has 2 planes under one directory") != std::string::npos);
+  options.channel = 1;
+  CHECK(open_error(path, options).find("set input.channel to 0") != std::string::npos);
+  options.channel = 0;
+  CHECK(read_level_rgb(*Slide::open(path, options)) == first.data);
+}

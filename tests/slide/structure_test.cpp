@@ -421,6 +421,34 @@ TEST_CASE_FIXTURE(Fixture, "where OME-XML and a directory's size differ, the siz
   CHECK(warnings() == Lines{"the image that its OME-XML declares isn't there"});
 }
 
+TEST_CASE_FIXTURE(Fixture,
+                  "of OME-XML that stayed when images were taken out, the image of the directory's size counts") {
+  const auto sized = [](std::string image, const std::string& mpp) {
+    image.insert(image.find("SizeX"), "PhysicalSizeX=\"" + mpp + "\" PhysicalSizeY=\"" + mpp + "\" ");
+    return image;
+  };
+  const std::string gone = sized(image(0, 1600, 960, "a", tiff_data(0)), "0.25");
+  tiff.directories = {view(800, 480)};
+  describe(gone + sized(image(1, 800, 480, "b", tiff_data(1)), "0.5"));
+  CHECK(found() == "800x480 |");
+  CHECK(open()->info().mpp == 0.5);
+  CHECK(open()->info().properties.at("name") == "b");
+  CHECK(warnings() ==
+        Lines{"holds 2 images, and one is read, which isn't the largest",
+              "its OME-XML says 1600 x 960 pixels, and directory 0 has 800 x 480: image 1 of the OME-XML, "
+              "which has that size, describes it"});
+  describe(gone);
+  CHECK_FALSE(open()->info().mpp.has_value());
+  CHECK_FALSE(open()->info().properties.contains("name"));
+  CHECK(warnings() == Lines{"its OME-XML says 1600 x 960 pixels, and directory 0 has 800 x 480: the directory counts, "
+                            "and that image's pixel size, magnification and name don't"});
+  describe(sized(image(0, 1600, 960, "a", tiff_data(7)), "0.25"));
+  CHECK_FALSE(open()->info().mpp.has_value());
+  // Of nearly that size.
+  describe(sized(image(0, 801, 480, "a", tiff_data(0)), "0.25"));
+  CHECK(open()->info().mpp == 0.25);
+}
+
 TEST_CASE_FIXTURE(Fixture, "planes come in the order that OME-XML gives them, and others are named") {
   tiff.directories = {view(400, 240), view(400, 240), view(400, 240)};
   for (std::size_t i = 0; i < 3; ++i) {

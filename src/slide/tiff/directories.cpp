@@ -52,8 +52,6 @@ class DirectoryReader {
     const std::size_t first = first_plane(main);
     name_slide(main, first);
     const std::vector<std::size_t> planes = planes_of(main, first);
-    // Of several directories the description counts those.
-    if (!ome_ && planes.size() == 1 && options_.channel != 0) refuse_stacked_planes(file_, raw_, main[first].raw);
     const std::size_t plane = choose_plane(main, planes);
     const std::size_t base = planes[plane];
     if (main[base].is_aperios) {
@@ -61,6 +59,8 @@ class DirectoryReader {
       for (std::string& line : lines_of_types(main, base)) slide_.info.warnings.push_back(std::move(line));
     }
     const std::vector<Candidate> subs = sub_directories(main[base].raw);
+    // Of several directories the description counts those.
+    if (!ome_ && planes.size() == 1) choose_stacked(main[base], main, subs);
     std::vector<const Candidate*> levels = levels_of(main, subs, planes, plane);
     add_levels(levels, main);
     name_associated(main, levels, planes, plane);
@@ -141,20 +141,54 @@ class DirectoryReader {
     slide_.compared_bytes = std::max(slide_.compared_bytes, OpenBudget::xml_tree_factor * text.size());
   }
 
+  std::optional<OmeXml> ome_of(const std::string& text, const std::vector<Candidate>& main,
+                               std::optional<std::size_t> meant = {}) {
+    std::vector<std::uint64_t> samples;
+    samples.reserve(main.size());
+    for (const Candidate& candidate : main) {
+      samples.push_back(raw_.number(candidate.raw, TIFFTAG_SAMPLESPERPIXEL).value_or(1));
+    }
+    return read_ome_xml(text, samples, file_.path().filename().string(), slide_.info, meant);
+  }
+
+  /// Of OME-XML in the first directory, whose image hasn't the size of the directory that is read: images were taken
+  /// out of the file, and the text stayed. An image with that size describes the directory. Else only one of nearly
+  /// that size may.
+  /// \return what counts, for a line
+  std::string settle_image(const std::vector<Candidate>& main, std::size_t read) {
+    const ImageSize size = main[read].size();
+    const std::vector<OmeImage>& images = ome_->images;
+    const auto fitting = std::ranges::find_if(images, [&](const OmeImage& image) {
+      return image.associated.empty() && image.width == size.width && image.height == size.height;
+    });
+    if (fitting != images.end()) {
+      const auto meant = static_cast<std::size_t>(fitting - images.begin());
+      slide_.info = before_ome_;
+      ome_ = ome_of(text_of(main.front()), main, meant);
+      has_places_ = false;
+      return "image " + std::to_string(meant) + " of the OME-XML, which has that size, describes it";
+    }
+    const auto is_near = [](std::uint64_t said, std::uint64_t side) {
+      const std::uint64_t apart = said > side ? said - side : side - said;
+      return apart <= std::max<std::uint64_t>(2, side / 50);
+    };
+    const OmeImage& image = *ome_image();
+    if (is_near(image.width, size.width) && is_near(image.height, size.height)) return "the directory counts";
+    ome_->pixel_size = {};
+    slide_.info.magnification.reset();
+    slide_.info.properties.erase("name");
+    return "the directory counts, and that image's pixel size, magnification and name don't";
+  }
+
   /// OME-XML stands in the first directory. Where it doesn't, one in the largest describes the slide, but numbers of
   /// directories in it are of another file.
   void read_ome(const std::vector<Candidate>& main) {
-    const std::string name = file_.path().filename().string();
+    before_ome_ = slide_.info;
     for (const std::size_t at : {std::size_t{0}, largest_image(main)}) {
       const std::string text = text_of(main[at]);
       if (text.find('<') == std::string::npos) continue;
       count_tree(text);
-      std::vector<std::uint64_t> samples;
-      samples.reserve(main.size());
-      for (const Candidate& candidate : main) {
-        samples.push_back(raw_.number(candidate.raw, TIFFTAG_SAMPLESPERPIXEL).value_or(1));
-      }
-      ome_ = read_ome_xml(text, samples, name, slide_.info);
+      ome_ = ome_of(text, main);
       if (!ome_) continue;
       has_places_ = at == 0;
       for (const OmeImage& image : ome_->images) {
@@ -172,22 +206,30 @@ class DirectoryReader {
     const OmeImage* image = ome_image();
     if (image == nullptr || !has_places_) return largest_image(main);
     const auto text = [](const ImageSize& s) { return std::to_string(s.width) + " x " + std::to_string(s.height); };
+    const bool has_size = image->width > 0 && image->height > 0;
+    const ImageSize size{image->width, image->height};
+    const auto is_of_size = [size](const Candidate& c) { return c.width == size.width && c.height == size.height; };
     // A file of a set needn't have the first plane. Without a set, numbers that leave it out aren't this file's.
     if (image->directories.empty() || (!image->directories.contains(0) && image->elsewhere.empty())) {
       has_places_ = false;
-      if (image->directories.empty()) slide_.info.warnings.push_back("the image that its OME-XML declares isn't there");
-      return largest_image(main);
+      if (!image->directories.empty()) return largest_image(main);
+      const std::size_t largest = largest_image(main);
+      std::string line = "the image that its OME-XML declares isn't there";
+      if (has_size && !std::ranges::any_of(main, is_of_size)) {
+        line += ", and directory " + std::to_string(largest) + " has " + text(main[largest].size()) +
+                " pixels: " + settle_image(main, largest);
+      }
+      slide_.info.warnings.push_back(std::move(line));
+      return largest;
     }
     const std::size_t said = image->directories.begin()->second;
-    const bool has_size = image->width > 0 && image->height > 0;
-    const ImageSize size{image->width, image->height};
-    const auto is_of_size = [&](const Candidate& c) { return c.width == size.width && c.height == size.height; };
     if (!has_size || is_of_size(main[said])) return said;
     const auto other = std::ranges::find_if(main, is_of_size);
     const std::string contradiction = "its OME-XML says " + text(size) + " pixels, and directory " +
                                       std::to_string(said) + " has " + text(main[said].size());
     if (other == main.end()) {
-      slide_.info.warnings.push_back(contradiction + ": the directory counts");
+      const std::string counts = settle_image(main, said);
+      slide_.info.warnings.push_back(contradiction + ": " + counts);
       return said;
     }
     has_places_ = false;
@@ -270,6 +312,20 @@ class DirectoryReader {
     options_.channel = -1;
     if (numbers_.empty()) return chosen;
     return static_cast<std::size_t>(std::ranges::find(numbers_, chosen) - numbers_.begin());
+  }
+
+  /// Planes behind each other under the directory of level 0: `input.channel` 0 chooses the first, in its colours.
+  void choose_stacked(const Candidate& image, const std::vector<Candidate>& main, const std::vector<Candidate>& subs) {
+    std::vector<RawDirectory> others;
+    for (const auto* list : {&main, &subs}) {
+      for (const Candidate& other : *list) others.push_back(other.raw);
+    }
+    const std::uint64_t planes = stacked_planes(file_, raw_, image.raw, others);
+    if (planes < 2) return;
+    if (options_.channel != 0) refuse_stacked_planes(file_, planes);
+    const bool is_rgb = raw_.number(image.raw, TIFFTAG_PHOTOMETRIC) == std::uint64_t{PHOTOMETRIC_RGB} &&
+                        raw_.number(image.raw, TIFFTAG_SAMPLESPERPIXEL) == std::uint64_t{3};
+    if (is_rgb) options_.channel = -1;
   }
 
   /// As a QPTIFF names its channels; none unless all have names.
@@ -501,6 +557,7 @@ class DirectoryReader {
   RawTiff raw_;
   std::unordered_set<std::uint64_t> seen_;  ///< offsets of directories
   std::optional<OmeXml> ome_;
+  SlideInfo before_ome_;                     ///< what was known before its text was read
   bool is_aperios_ = false;                  ///< any image of the main chain says so
   std::vector<std::size_t> numbers_;         ///< of the planes here, where they aren't the image's first
   std::optional<ColourPlaces> colours_;      ///< its planes are red, green and blue

@@ -119,7 +119,8 @@ class OmeReader {
             SlideInfo& info)
       : root_(root), samples_(samples), file_name_(file_name), info_(info), uuid_(attribute_of(root, "UUID")) {}
 
-  OmeXml read() {
+  /// \param meant  the slide's image, where the file tells
+  OmeXml read(std::optional<std::size_t> meant) {
     std::vector<pugi::xml_node> nodes;
     for (const pugi::xml_node& child : root_.children()) {
       if (is_named(child, "Image")) nodes.push_back(child);
@@ -127,7 +128,8 @@ class OmeReader {
     // Pixels without an Image around them are written, too.
     if (nodes.empty() && child_of(root_, "Pixels")) nodes.push_back(root_);
     for (const pugi::xml_node& node : nodes) result_.images.push_back(image_of(node));
-    if (!nodes.empty()) choose_slide();
+    if (meant) result_.slide = *meant;
+    if (!nodes.empty() && !meant) choose_slide();
     read_properties(nodes);
     info_.labels = holds_labels();
     if (nodes.empty()) {
@@ -473,7 +475,7 @@ std::vector<std::string> plane_names(const OmeImage& image) {
 }
 
 std::optional<OmeXml> read_ome_xml(std::string_view description, const std::vector<std::uint64_t>& samples,
-                                   const std::string& file_name, SlideInfo& info) {
+                                   const std::string& file_name, SlideInfo& info, std::optional<std::size_t> meant) {
   const std::size_t begin = description.find('<');
   if (begin == std::string_view::npos || description.find("OME") == std::string_view::npos) return std::nullopt;
   // A byte order mark, blanks, and a line of somebody else's before it.
@@ -491,7 +493,7 @@ std::optional<OmeXml> read_ome_xml(std::string_view description, const std::vect
     damaged.is_damaged = true;
     return damaged;
   }
-  return OmeReader(root, samples, file_name, info).read();
+  return OmeReader(root, samples, file_name, info).read(meant);
 }
 
 }  // namespace slidestream

@@ -55,7 +55,9 @@ struct OmeXml {
 /// `info`, and what is doubtful into its warnings. None, and nothing written, for another text.
 /// \param samples  per pixel of each directory of the main chain
 /// \param file_name  of the slide, for planes in several files
+/// \param meant  which of its images is the slide's, where that is known; its name says nothing then
 std::optional<OmeXml> read_ome_xml(std::string_view description, const std::vector<std::uint64_t>& samples,
-                                   const std::string& file_name, SlideInfo& info);
+                                   const std::string& file_name, SlideInfo& info,
+                                   std::optional<std::size_t> meant = {});
 
 }  // namespace slidestream

@@ -9,6 +9,7 @@
 #include <istream>
 #include <nlohmann/json.hpp>
 #include <slidestream/error.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -17,16 +18,16 @@
 namespace slidestream {
 namespace {
 
-/// The number behind `images=` in ImageJ's description.
-std::uint64_t images_of_imagej(std::string_view description) {
-  constexpr std::string_view key = "\nimages=";
-  const std::size_t at = description.find(key);
-  std::uint64_t images = 1;
+/// The number behind a key of ImageJ's description, such as `images`; 1 where it has none.
+std::uint64_t number_of_imagej(std::string_view description, std::string_view key) {
+  const std::string line = "\n" + std::string(key) + "=";
+  const std::size_t at = description.find(line);
+  std::uint64_t number = 1;
   if (at != std::string_view::npos) {
-    const char* const begin = description.data() + at + key.size();
-    std::from_chars(begin, description.data() + description.size(), images);
+    const char* const begin = description.data() + at + line.size();
+    std::from_chars(begin, description.data() + description.size(), number);
   }
-  return images;
+  return number;
 }
 
 /// Reads the shape of tifffile's description, beside which there may be anything.
@@ -83,29 +84,48 @@ std::uint64_t product(std::initializer_list<std::uint64_t> factors) {
   return result;
 }
 
-/// As many as the description says; 1 where the file hasn't got the second one's bytes.
-std::uint64_t stacked_planes(const File& file, const RawTiff& raw, const RawDirectory& directory,
-                             std::string_view description) {
-  const auto number = [&](std::uint16_t tag, std::uint64_t unless_said) {
-    return raw.number(directory, tag).value_or(unless_said);
+/// The first of the bytes from `begin` on that another image, or any directory, has; else the end of the file.
+std::uint64_t end_of_image(const File& file, const RawTiff& raw, const RawDirectory& directory,
+                           std::span<const RawDirectory> others, std::uint64_t begin) {
+  std::uint64_t end = file.size();
+  const auto claim = [&](std::uint64_t at) {
+    if (at > begin) end = std::min(end, at);
   };
-  const std::uint64_t values =
-      product({number(TIFFTAG_IMAGEWIDTH, 0), number(TIFFTAG_IMAGELENGTH, 0), number(TIFFTAG_SAMPLESPERPIXEL, 1)});
-  if (values == 0 || number(TIFFTAG_COMPRESSION, COMPRESSION_NONE) != COMPRESSION_NONE) return 1;
-  const std::uint64_t bytes = product({values, (number(TIFFTAG_BITSPERSAMPLE, 1) + 7) / 8});
-  const std::uint64_t first = number(directory.has_tiles() ? TIFFTAG_TILEOFFSETS : TIFFTAG_STRIPOFFSETS, 0);
-  const bool has_second = bytes > 0 && first <= file.size() && (file.size() - first) / 2 >= bytes;
-  if (!has_second) return 1;
-  if (description.starts_with("ImageJ=")) return images_of_imagej(description);
-  return description.starts_with("{") ? pages_of_shape(file, description, values) : 1;
+  const auto claim_all = [&](const RawDirectory& other) {
+    claim(other.offset);
+    claim(raw.number(other, other.has_tiles() ? TIFFTAG_TILEOFFSETS : TIFFTAG_STRIPOFFSETS).value_or(0));
+  };
+  claim(directory.offset);
+  for (const RawDirectory& other : others) {
+    if (other.offset != directory.offset) claim_all(other);
+  }
+  return end;
 }
 
 }  // namespace
 
-void refuse_stacked_planes(const File& file, const RawTiff& raw, const RawDirectory& directory) {
+std::uint64_t stacked_planes(const File& file, const RawTiff& raw, const RawDirectory& directory,
+                             std::span<const RawDirectory> others) {
+  const auto number = [&](std::uint16_t tag, std::uint64_t unless_said) {
+    return raw.number(directory, tag).value_or(unless_said);
+  };
+  const std::uint64_t samples = number(TIFFTAG_SAMPLESPERPIXEL, 1);
+  const std::uint64_t values = product({number(TIFFTAG_IMAGEWIDTH, 0), number(TIFFTAG_IMAGELENGTH, 0), samples});
+  if (values == 0 || number(TIFFTAG_COMPRESSION, COMPRESSION_NONE) != COMPRESSION_NONE) return 1;
+  const std::uint64_t bytes = product({values, (number(TIFFTAG_BITSPERSAMPLE, 1) + 7) / 8});
+  const std::uint64_t first = number(directory.has_tiles() ? TIFFTAG_TILEOFFSETS : TIFFTAG_STRIPOFFSETS, 0);
+  if (bytes == 0 || first > file.size()) return 1;
+  const std::uint64_t there = (end_of_image(file, raw, directory, others, first) - first) / bytes;
+  if (there < 2) return 1;
   const std::string text = raw.text(directory, TIFFTAG_IMAGEDESCRIPTION, OpenBudget::most_description);
-  const std::uint64_t planes = stacked_planes(file, raw, directory, text);
-  if (planes < 2) return;
+  if (!text.starts_with("ImageJ=")) return text.starts_with("{") ? pages_of_shape(file, text, values) : 1;
+  const std::uint64_t images = number_of_imagej(text, "images");
+  // Some writers count red, green and blue, which are samples of one directory here, as images.
+  const bool are_samples = samples > 1 && number_of_imagej(text, "channels") == samples && images % samples == 0;
+  return are_samples && there < images ? images / samples : images;
+}
+
+void refuse_stacked_planes(const File& file, std::uint64_t planes) {
   throw_slide_error(file.path(), "has " + std::to_string(planes) +
                                      " planes under one directory, of which the first can be read; set input.channel "
                                      "to 0 for it, or write a directory for each");
