@@ -32,6 +32,10 @@ struct LevelCoding {
   /// before it are none.
   std::string spare_name;
   bool only_if_cut = false;  ///< while a slide is opened: it is a level only if its pixels show that it was cut
+  /// While a slide is opened: pixels of level 0 along one of the level by the size that the file gives its pixels,
+  /// where the level's own size says another; 0: it doesn't. A power of two.
+  std::int64_t said_factor = 0;
+  std::string contradiction;  ///< a line for where pixels don't show that factor; empty: none
   // Where tiles are several planes:
   Codec plane_codec = Codec::none;  ///< of each
   std::uint64_t plane_bytes = 0;    ///< that a plane of a tile takes to decode

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "slide/level_coding.hpp"
 #include "slide/level_factor.hpp"
 #include "slide/likeness/compared_levels.hpp"
 #include "slide/likeness/correlation.hpp"
@@ -77,6 +78,25 @@ std::optional<UnpaddedSize> unpadded_size(const Level& base, const Level& level)
   // Its tiles stay where they are.
   if ((size.width + level.tile_width - 1) / level.tile_width != level.columns) return std::nullopt;
   if ((size.height + level.tile_height - 1) / level.tile_height != level.rows) return std::nullopt;
+  return size;
+}
+
+/// The side without padding by a factor that the file says; 0: it is shorter, or longer than a tile more explains.
+std::int64_t said_side(std::int64_t base, std::int64_t side, std::int64_t factor, std::int64_t tile) {
+  const std::int64_t needed = (base + factor - 1) / factor;
+  if (side == needed || side == base / factor) return side;
+  const std::int64_t in_tiles = (needed + tile - 1) / tile * tile;
+  return side > needed && side <= in_tiles + tile ? needed : 0;
+}
+
+/// By a factor that the file says, if the size alone isn't one of it.
+std::optional<UnpaddedSize> said_size(const Level& base, const Level& level, std::int64_t factor) {
+  if (factor < 2 || factor > largest_factor_of_padded || !base.tiled || !level.tiled) return std::nullopt;
+  if (level.width >= base.width || level.height >= base.height) return std::nullopt;
+  const UnpaddedSize size{factor, said_side(base.width, level.width, factor, level.tile_width),
+                          said_side(base.height, level.height, factor, level.tile_height)};
+  if (size.width == 0 || size.height == 0) return std::nullopt;
+  if (size.width == level.width && size.height == level.height) return std::nullopt;
   return size;
 }
 
@@ -231,18 +251,24 @@ double largest_drift(const Level& base, const Level& level, std::int64_t factor)
 
 }  // namespace
 
-std::uint64_t padding_bytes(const Level& base, const Level& level) noexcept {
-  if (!unpadded_size(base, level) && factor_of_cut(size_of(base), size_of(level)) == 0) return 0;
+std::uint64_t padding_bytes(const Level& base, const Level& level, std::int64_t said_factor) noexcept {
+  if (!unpadded_size(base, level) && !said_size(base, level, said_factor) &&
+      factor_of_cut(size_of(base), size_of(level)) == 0)
+    return 0;
   return static_cast<std::uint64_t>(tile_pixels(level)) + most_patch_bytes;
 }
 
 std::optional<Level> without_padding(const Slide& slide, std::size_t level, const OpenBudget& budget) {
   const Level& base = slide.coded_level(0);
   Level cut = slide.coded_level(level);
-  const std::optional<UnpaddedSize> size = unpadded_size(base, cut);
+  std::optional<UnpaddedSize> size = unpadded_size(base, cut);
+  const std::int64_t said_factor = coding_of(slide, level).said_factor;
+  if (said_factor > 0 && (!size || size->factor != said_factor)) size = said_size(base, cut, said_factor);
   if (!size) return std::nullopt;
   cut.width = size->width;
   cut.height = size->height;
+  cut.columns = (cut.width + cut.tile_width - 1) / cut.tile_width;
+  cut.rows = (cut.height + cut.tile_height - 1) / cut.tile_height;
   cut.downsample = level_factor(base.width, cut.width);
   const std::size_t other = settled_level(slide, level, size->factor);
   if (compare_places({{slide, other, level, budget}, {slide, other, level, cut, budget}}) != Verdict::whole) {

@@ -17,6 +17,9 @@ namespace slidestream {
 /// smallest level before it whose factor is a power of two. The reading whose places correlate better counts. Where
 /// nothing tells them apart, the level stays as it is.
 ///
+/// A level whose pixels have a size of their own in the file, by `LevelCoding::said_factor`, may be padded by a tile
+/// more. Without that padding it may have fewer columns and rows of tiles.
+///
 /// 16 tiles of the level at most are read, and 6 places of the other one, twice; of tiles above 2^18 pixels 4 and 2.
 /// In the calling thread.
 /// \param level  not 0; the levels before it are settled
@@ -45,6 +48,7 @@ std::int64_t factor_of_cut(const Size& base, const Size& level) noexcept;
 
 /// Most bytes of pictures that either holds at a time; 0: by its size the level is neither padded nor cut.
 /// \param base  level 0
-std::uint64_t padding_bytes(const Level& base, const Level& level) noexcept;
+/// \param said_factor  `LevelCoding::said_factor`
+std::uint64_t padding_bytes(const Level& base, const Level& level, std::int64_t said_factor) noexcept;
 
 }  // namespace slidestream

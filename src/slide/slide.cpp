@@ -107,14 +107,28 @@ void shrink(Level& level) {
 
 std::string size_text(const Level& level) { return std::to_string(level.width) + " x " + std::to_string(level.height); }
 
+/// Leaves out tiles of the last columns and rows.
+void keep_tiles(LevelCoding& coding, const Level& had, const Level& has) {
+  if (had.columns == has.columns && had.rows == has.rows) return;
+  std::vector<TileRange> kept;
+  kept.reserve(static_cast<std::size_t>(has.columns * has.rows));
+  for (std::int64_t row = 0; row < has.rows; ++row) {
+    const auto begin = coding.tiles.begin() + row * had.columns;
+    kept.insert(kept.end(), begin, begin + has.columns);
+  }
+  coding.tiles = std::move(kept);
+}
+
 /// Cuts what pads a level at its right and lower borders. Its pixels lie whole pixels of level 0 apart then.
 /// \return a line about it; empty: nothing pads it
 std::string cut_padding(const Slide& slide, Slide::Impl& impl, std::size_t level, const OpenBudget& budget) {
   Level& coded = impl.coded[level];
-  impl.compared_bytes = std::max(impl.compared_bytes, padding_bytes(impl.coded.front(), coded));
+  impl.compared_bytes =
+      std::max(impl.compared_bytes, padding_bytes(impl.coded.front(), coded, impl.codings[level].said_factor));
   const std::optional<Level> cut = without_padding(slide, level, budget);
   if (!cut) return {};
   const std::string padded = size_text(coded);
+  keep_tiles(impl.codings[level], coded, *cut);
   coded = *cut;
   impl.info.levels[level] = *cut;
   return "level " + std::to_string(level) + " of " + padded + " pixels is padded to whole tiles: " + size_text(*cut) +
@@ -188,7 +202,8 @@ void settle_levels(const Slide& slide, Slide::Impl& impl, const OpenOptions& opt
   const OpenBudget budget(impl.info.path, impl.files.size(), options);
   std::vector<Level>& levels = impl.info.levels;
   UnneededSpares unneeded;
-  bool is_found = false;  // the level of a size that several images have
+  bool is_contrary = false;  // a line says that the size of a level's pixels contradicts its own
+  bool is_found = false;     // the level of a size that several images have
   for (std::size_t i = 1; i < levels.size();) {
     const std::string spare_name = impl.codings[i].spare_name;
     const bool only_if_cut = impl.codings[i].only_if_cut;
@@ -200,12 +215,20 @@ void settle_levels(const Slide& slide, Slide::Impl& impl, const OpenOptions& opt
     }
     const std::string size = size_text(levels[i]);
     std::string line = cut_padding(slide, impl, i, budget);
+    const bool is_unpadded = !line.empty();
     if (line.empty()) line = find_cut(slide, impl, i, budget);
+    if (const std::string& contradiction = impl.codings[i].contradiction;
+        !is_unpadded && !contradiction.empty() && !is_contrary) {
+      impl.info.warnings.push_back(contradiction);
+      is_contrary = true;
+    }
     impl.compared_bytes = std::max(impl.compared_bytes, likeness_bytes(slide, i - 1, i));
     // Nothing tells what a page shows beside a level of which there is nothing.
     const bool is_told = has_any_tile(slide, i - 1) || !has_any_tile(slide, i);
     const LevelLikeness likeness = is_told ? likeness_of(slide, i - 1, i, budget) : LevelLikeness{};
-    const bool is_no_size = only_if_cut && impl.coded[i].cut_factor == 0;
+    const bool is_of_one_size = levels[i].width == levels[i - 1].width && levels[i].height == levels[i - 1].height;
+    const bool is_no_size =
+        (only_if_cut && impl.coded[i].cut_factor == 0) || (impl.codings[i].said_factor > 0 && is_of_one_size);
     is_found = likeness.is_like && !is_no_size;
     if (is_found) {
       if (!line.empty()) impl.info.warnings.push_back(line);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 #include <slidestream/slide.hpp>
@@ -357,6 +358,78 @@ TEST_CASE("DICOM: levels' imaged volumes may contradict that of the largest imag
   check_size(info_of(0.15F, {}), 0.5, contradiction("1"));
   // Beside PixelSpacing nobody needs them.
   check_size(info_of_levels(folder, {"0.0005\\0.0005", 0.075F, 0.05F}, {"", 0.15F, 0.1F}, {"", 0.15F, 0.1F}), 0.5, {});
+}
+
+TEST_CASE("DICOM: levels padded by a tile more than they need are levels by PixelSpacing") {
+  // Squares of 24 pixels, each of a grey that says nothing of those beside it.
+  const auto squares = [](int across, int down) {
+    Picture picture{across, down, 1, {}};
+    for (int y = 0; y < down; ++y) {
+      for (int x = 0; x < across; ++x) {
+        auto value = static_cast<std::uint32_t>(x / 24) * 73856093U ^ static_cast<std::uint32_t>(y / 24) * 19349663U;
+        value ^= value >> 13;
+        value *= 0x5bd1e995U;
+        value ^= value >> 15;
+        picture.data.push_back(static_cast<std::uint8_t>(40 + value % 180));
+      }
+    }
+    return picture;
+  };
+  const auto padded = [](const Picture& from, int across, int down) {
+    Picture picture{across, down, 1, {}};
+    picture.data.assign(static_cast<std::size_t>(across) * static_cast<std::size_t>(down), 255);
+    for (int y = 0; y < from.height; ++y) {
+      for (int x = 0; x < from.width; ++x) {
+        picture.data[static_cast<std::size_t>(y) * static_cast<std::size_t>(across) + static_cast<std::size_t>(x)] =
+            *from.at(x, y);
+      }
+    }
+    return picture;
+  };
+  const auto sizes_of = [](const SlideInfo& info) {
+    std::string text;
+    for (const Level& level : info.levels) {
+      text += std::to_string(level.width) + "x" + std::to_string(level.height) + " ";
+    }
+    return text;
+  };
+  const auto write = [](const TemporaryFolder& folder, int number, const Picture& picture, int tile,
+                        const std::string& spacing) {
+    return folder.write(std::to_string(number) + ".dcm",
+                        make_dicom(picture, {.codec = Codec::jpeg_grey,
+                                             .tile = tile,
+                                             .instance = "1.2.3." + std::to_string(number + 1),
+                                             .spacing = spacing})
+                            .encode());
+  };
+  {
+    const TemporaryFolder folder;
+    const Picture base = squares(832, 576);
+    const auto path = write(folder, 0, base, 64, "0.0005\\0.0005");
+    write(folder, 1, padded(reduced(base, 2), 512, 384), 64, "0.001\\0.001");
+    const auto slide = Slide::open(path);
+    CHECK(sizes_of(slide->info()) == "832x576 416x288 ");
+    CHECK(slide->info().warnings ==
+          Lines{"level 1 of 512 x 384 pixels is padded to whole tiles: 416 x 288 of them are the slide"});
+    REQUIRE(slide->info().levels.size() == 2);
+    CHECK(slide->info().levels[1].columns == 7);
+    CHECK(slide->info().levels[1].rows == 5);
+    CHECK(slide->info().downsample_x(1) == 2.0);
+    // Tiles stay at their places.
+    const std::vector<std::uint8_t> read = read_level(*slide, 1);
+    const Picture expected = reduced(base, 2);
+    REQUIRE(read.size() == expected.data.size());
+    int apart = 0;
+    for (std::size_t i = 0; i < read.size(); ++i) apart += std::abs(read[i] - expected.data[i]);
+    CHECK(apart < 10 * static_cast<int>(read.size()));
+  }
+  // Both fit in one tile.
+  const TemporaryFolder folder;
+  const Picture base = squares(1024, 1024);
+  const auto path = write(folder, 0, base, 256, "0.0005\\0.0005");
+  write(folder, 1, reduced(base, 4), 256, "0.002\\0.002");
+  write(folder, 2, padded(reduced(base, 8), 256, 256), 256, "0.004\\0.004");
+  CHECK(sizes_of(Slide::open(path)->info()) == "1024x1024 256x256 128x128 ");
 }
 
 }  // namespace slidestream::test

@@ -5,6 +5,7 @@
 #include <slidestream/error.hpp>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -333,7 +334,9 @@ class SeriesOpener {
       }
       container_->add_profile({image.front()->file.get(), instance.icc_at, instance.icc_bytes});
       ImageReader(slide_, options_, budget).read(image);
-      if (!is_largest) compare_level(instance);
+      if (is_largest) continue;
+      slide_.codings.back().said_factor = dicom::factor_by_spacing(all.front().front()->instance, instance);
+      compare_level(instance);
     }
   }
 
@@ -405,13 +408,24 @@ class SeriesOpener {
   void compare_level(const Instance& level) {
     if (!spacing_.x || !spacing_.y || !level.mm_x || !level.mm_y || spacings_differ_) return;
     const std::vector<Level>& levels = slide_.info.levels;
+    const Level& own = levels.back();
+    LevelCoding& coding = slide_.codings.back();
+    const auto factor = static_cast<double>(coding.said_factor);
+    const bool is_said_by_size = level_factor(levels.front().width, own.width) == factor &&
+                                 level_factor(levels.front().height, own.height) == factor;
+    if (is_said_by_size) coding.said_factor = 0;
     const auto by_level =
         contrary_size_by_level(spacing_, levels.front(), {*level.mm_x * 1000.0, *level.mm_y * 1000.0}, levels.back());
     if (!by_level) return;
-    spacings_differ_ = true;
+    const std::size_t lines = slide_.info.warnings.size();
+    spacings_differ_ = coding.said_factor == 0;
     compare_pixel_sizes(slide_.info, spacing_, "PixelSpacing (0028,0030) of the largest image", *by_level,
                         "that of the image of " + std::to_string(level.width) + " x " + std::to_string(level.height) +
                             " pixels gives it");
+    // Padding of any size may explain it, which pixels tell.
+    if (spacings_differ_ || slide_.info.warnings.size() == lines) return;
+    coding.contradiction = std::move(slide_.info.warnings.back());
+    slide_.info.warnings.pop_back();
   }
 
   /// Adds lines about what frames, and the other parts of a concatenation, say beside the size that counts.
@@ -449,10 +463,19 @@ class SeriesOpener {
       images.push_back(std::move(files));
     }
     const auto size_of = [](const std::vector<OpenFile*>& image) {
-      return std::pair(-image.front()->instance.width, -image.front()->instance.height);
+      const Instance& instance = image.front()->instance;
+      return std::tuple(-instance.width, -instance.height, instance.mm_x.value_or(0.0));
     };
     std::ranges::sort(images, {}, size_of);
-    const auto twice = std::ranges::adjacent_find(images, {}, size_of);
+    // Small levels in whole tiles may have one size, and pixels of several.
+    const auto is_twice = [&](const std::vector<OpenFile*>& one, const std::vector<OpenFile*>& next) {
+      const Instance& a = one.front()->instance;
+      const Instance& b = next.front()->instance;
+      if (a.width != b.width || a.height != b.height) return false;
+      const Instance& largest = images.front().front()->instance;
+      return &a == &largest || dicom::factor_by_spacing(a, b) == 0 || dicom::factor_by_spacing(largest, b) == 0;
+    };
+    const auto twice = std::ranges::adjacent_find(images, is_twice);
     if (twice != images.end()) {
       const Instance& instance = twice->front()->instance;
       throw_slide_error(path_, "its series has two images of " + std::to_string(instance.width) + " x " +

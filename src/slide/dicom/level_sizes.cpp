@@ -57,6 +57,19 @@ SaidPixelSize size_by_levels(std::span<const Instance* const> images, SlideInfo&
   return size;
 }
 
+std::int64_t factor_by_spacing(const Instance& larger, const Instance& smaller) {
+  constexpr double most_rounded = 1e-3;  // of the factor
+  constexpr double largest_factor = 65536.0;
+  if (!larger.mm_x || !larger.mm_y || !smaller.mm_x || !smaller.mm_y) return 0;
+  const double across = *smaller.mm_x / *larger.mm_x;
+  const double down = *smaller.mm_y / *larger.mm_y;
+  if (!(across > 1.0 && across < 2.0 * largest_factor)) return 0;
+  const double factor = std::exp2(std::round(std::log2(across)));
+  const bool is_whole =
+      std::abs(across / factor - 1.0) <= most_rounded && std::abs(down / factor - 1.0) <= most_rounded;
+  return is_whole && factor >= 2.0 && factor <= largest_factor ? static_cast<std::int64_t>(factor) : 0;
+}
+
 void compare_volumes(std::span<const Instance* const> images, SlideInfo& info) {
   const Instance& largest = *images.front();
   if (!has_pixels(largest)) return;

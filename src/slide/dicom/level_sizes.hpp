@@ -15,6 +15,10 @@ namespace slidestream::dicom {
 /// differ by more than 2 % and 2 pixels, with a warning. \param images  the largest first
 SaidPixelSize size_by_levels(std::span<const Instance* const> images, SlideInfo& info);
 
+/// How many times larger pixels of an image are by PixelSpacing than those of a larger one, if that is 2, 4, 8, ...
+/// along both axes; else 0.
+std::int64_t factor_by_spacing(const Instance& larger, const Instance& smaller);
+
 /// Adds a warning about the first image whose imaged volume isn't that of the largest one, which counts, by more than
 /// 2 % and 2 of its pixels. \param images  the largest first
 void compare_volumes(std::span<const Instance* const> images, SlideInfo& info);
