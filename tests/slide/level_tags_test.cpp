@@ -88,7 +88,8 @@ TEST_CASE("samples and colour must agree") {
   check([](Dir) {}, "", 4);
   check([](Dir) {}, "SamplesPerPixel 5", 5);
   check([](Dir) {}, "", 2);
-  check([](Dir d) { d.set_short(262, 1); }, "SamplesPerPixel 3");
+  check([](Dir d) { d.set_short(262, 1); }, "SamplesPerPixel 3 contradicts PhotometricInterpretation, which says grey");
+  check([](Dir d) { d.set_short(262, 1); }, "SamplesPerPixel 4 contradicts PhotometricInterpretation", 4);
   check([](Dir d) { d.set_short(262, 0); }, "", 1);
 }
 

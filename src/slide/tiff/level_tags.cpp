@@ -229,6 +229,11 @@ bool check_samples(const Tags& tags, const OpenOptions& options, Level& level, L
     choose_sample(tags, options, apart, level, coding);
   }
   if (!one_alpha_at_most && coding.channels == 1) {
+    if (grey && (samples == 3 || samples == 4) && !tags.has(TIFFTAG_EXTRASAMPLES)) {
+      tags.refuse("SamplesPerPixel " + std::to_string(samples) +
+                  " contradicts PhotometricInterpretation, which says grey, as no ExtraSamples says what the others "
+                  "are; colours need PhotometricInterpretation 2, and channels ExtraSamples 0");
+    }
     tags.refuse("SamplesPerPixel", samples, grey ? "1 or 2 for grey" : "3 or 4 for colour");
   }
   return apart;
