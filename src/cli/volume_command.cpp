@@ -44,7 +44,7 @@ constexpr std::array<KeyOption, 3> volume_options = {{
 }};
 
 ExpandedInputs inputs_of_volumes(const Config& config) {
-  ExpandedInputs inputs = volume::volume_inputs(config.input.slides);
+  ExpandedInputs inputs = volume::volume_inputs(config.input.slides, config.output.dir);
   for (const std::string& warning : inputs.warnings) spdlog::warn("{}", warning);
   if (inputs.slides.empty()) {
     throw ConfigError("no volume in " + config.input.slides.front() +

@@ -6,6 +6,7 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <set>
 #include <slidestream/error.hpp>
 #include <string_view>
@@ -38,20 +39,26 @@ bool holds_ledger(const fs::path& folder) {
   return text.substr(application_at, application.size()) == application || fs::exists(folder / "run.sqlite-wal", code);
 }
 
-/// Files below a folder that are named like slides.
-std::size_t count_slides(const fs::path& folder) {
+/// Files below a folder that are named like slides, or volumes.
+std::size_t count_named_as(InputKind kind, const fs::path& folder) {
   std::size_t count = 0;
   std::error_code code;
   fs::recursive_directory_iterator entries(folder, fs::directory_options::skip_permission_denied, code);
   for (; !code && entries != fs::recursive_directory_iterator(); entries.increment(code)) {
     std::error_code ignored;
-    if (!entries->is_directory(ignored) && has_slide_suffix(entries->path().filename().string())) ++count;
+    if (!entries->is_directory(ignored) && is_named_as(kind, entries->path().filename().string())) ++count;
   }
   return count;
 }
 
 class Walk {
  public:
+  explicit Walk(const FolderSearch& search) : kind_(search.kind) {
+    struct ::stat status {};
+    if (search.results.empty() || ::stat(search.results.c_str(), &status) != 0) return;
+    own_results_ = FileId(status.st_dev, status.st_ino);
+  }
+
   void begin(const std::string& folder) {
     // A link to a folder above this one would lead to all that lies beside it.
     std::error_code code;
@@ -61,14 +68,17 @@ class Walk {
       struct ::stat status {};
       if (::stat(above.c_str(), &status) == 0) above_.emplace_back(status.st_dev, status.st_ino);
     }
-    is_results_ = holds_ledger(folder);
-    first_depth_ = above_.size() + 1;
-    enter(folder);
+    enter(folder, holds_ledger(folder));
     while (!open_.empty()) go_on();
   }
 
   FolderContents take() {
-    std::ranges::sort(contents_.slides);
+    auto& found = contents_.slides;
+    if (kind_ == InputKind::slide) {
+      std::ranges::sort(found);
+    } else {
+      std::ranges::sort(found, [](const std::string& a, const std::string& b) { return fs::path(a) < fs::path(b); });
+    }
     return std::move(contents_);
   }
 
@@ -76,18 +86,19 @@ class Walk {
   /// A folder that the walk is in. Walking by calls would take stack per level.
   struct Open {
     std::string folder;
+    bool is_results = false;  ///< it has a ledger, and is searched nevertheless
     std::size_t slides_before = 0;
     std::vector<fs::path> left;  ///< folders in it that are to be looked at, the next one last
   };
 
-  void enter(const std::string& folder) {
+  void enter(const std::string& folder, bool is_results) {
     struct ::stat status {};
     if (::stat(folder.c_str(), &status) != 0) return give_up(folder, std::error_code(errno, std::generic_category()));
     const FileId id{status.st_dev, status.st_ino};
     if (std::ranges::find(above_, id) != above_.end()) return;
     above_.push_back(id);
     const std::size_t before = contents_.slides.size();
-    open_.push_back({folder, before, list(folder)});
+    open_.push_back({folder, is_results, before, list(folder)});
   }
 
   /// One step: into a folder of the innermost one, or out of that.
@@ -97,14 +108,17 @@ class Walk {
       const fs::path path = std::move(inner.left.back());
       inner.left.pop_back();
       std::error_code ignored;
-      if (holds_results(path)) {
+      const bool has_ledger = holds_ledger(path);
+      const bool is_product = inner.is_results && is_named_as_of_run(path);
+      if (is_product || (has_ledger && !is_own_results(path)) || leads_into_results(path)) {
         pass_over(path.string());
-      } else if (!is_part_of_slide(path.string()) && (!fs::is_symlink(path, ignored) || first_link_to(path.string()))) {
-        enter(path.string());
+      } else if (!is_part(path) && (!fs::is_symlink(path, ignored) || first_link_to(path.string()))) {
+        enter(path.string(), has_ledger);
       }
       return;
     }
-    if (contents_.slides.size() == inner.slides_before && has_slide_suffix(inner.folder)) {
+    const bool may_be_slide = kind_ == InputKind::slide && has_slide_suffix(inner.folder);
+    if (may_be_slide && contents_.slides.size() == inner.slides_before) {
       contents_.slides.push_back(inner.folder);
     }
     above_.pop_back();
@@ -112,13 +126,14 @@ class Walk {
   }
 
   void give_up(const std::string& folder, const std::error_code& code) {
-    contents_.warnings.push_back(folder + ": " + code.message() + "; its slides are missing");
+    contents_.warnings.push_back(folder + ": " + code.message() + "; its " + name_of(kind_) + "s are missing");
     contents_.slides.push_back(folder);
   }
 
   /// Names in a folder that a format knows by content, whose slides are listed.
   std::set<std::string> list_by_content(const std::string& folder) {
     std::set<std::string> names;
+    if (kind_ != InputKind::slide) return names;
     for (const SlideFormat& format : slide_formats()) {
       if (format.in_folder == nullptr) continue;
       try {
@@ -159,7 +174,7 @@ class Walk {
         folders.push_back(entries->path());
       } else if (listed.contains(name)) {
         continue;
-      } else if (has_slide_suffix(name)) {
+      } else if (is_named_as(kind_, name)) {
         contents_.slides.push_back(entries->path().string());
       } else {
         note_other(entries->path());
@@ -170,23 +185,25 @@ class Walk {
     return folders;
   }
 
-  /// Whether a folder has what a run made: images, or maps as TIFF, would be slides again. Of a folder that was named,
-  /// slides may lie beside the results.
-  bool holds_results(const fs::path& folder) const {
-    const bool is_below_first = above_.size() == first_depth_;
-    if ((is_results_ && is_below_first && is_named_as_of_run(folder)) || holds_ledger(folder)) return true;
-    std::error_code code;
-    return fs::is_symlink(folder, code) && leads_into_results(folder);
+  /// Whether it is this run's folder of results. Slides beside the results were its inputs before it had a ledger.
+  bool is_own_results(const fs::path& folder) const {
+    struct ::stat status {};
+    return own_results_ && ::stat(folder.c_str(), &status) == 0 &&
+           *own_results_ == FileId(status.st_dev, status.st_ino);
   }
 
+  bool is_part(const fs::path& folder) const { return kind_ == InputKind::slide && is_part_of_slide(folder); }
+
+  /// Images, or maps as TIFF, would be slides again.
   static bool is_named_as_of_run(const fs::path& folder) {
     const std::string name = folder.filename().string();
     return name == "images" || name == "maps" || name == "earlier-failed";
   }
 
-  /// Whether what a link leads to lies among a run's results, which the walk to it would have passed over.
+  /// Whether a link leads to what lies among a run's results, which the walk to it would have passed over.
   static bool leads_into_results(const fs::path& link) {
     std::error_code code;
+    if (!fs::is_symlink(link, code)) return false;
     fs::path at = fs::canonical(link, code);
     for (; !code && at.has_relative_path(); at = at.parent_path()) {
       if (is_named_as_of_run(at) && holds_ledger(at.parent_path())) return true;
@@ -195,11 +212,11 @@ class Walk {
   }
 
   void pass_over(const std::string& folder) {
-    const std::size_t count = count_slides(folder);
+    const std::size_t count = count_named_as(kind_, folder);
     if (count == 0) return;
     contents_.warnings.push_back(folder + ": has results of an earlier run; " + std::to_string(count) +
-                                 (count == 1 ? " file" : " files") +
-                                 " in it named like slides passed over; naming them, or their folder, uses them");
+                                 (count == 1 ? " file" : " files") + " in it named like " + name_of(kind_) +
+                                 "s passed over; naming them, or their folder, uses them");
   }
 
   /// The number of different suffixes is bounded, whatever a folder holds.
@@ -219,17 +236,17 @@ class Walk {
   }
 
   FolderContents contents_;
-  bool is_results_ = false;      ///< the first folder has a ledger
-  std::size_t first_depth_ = 0;  ///< of `above_` within the first folder
-  std::vector<Open> open_;       ///< the folders that we are in, the first one first
-  std::vector<FileId> above_;    ///< the folders that we are in, and those above the first
-  std::set<FileId> followed_;    ///< targets of links
+  InputKind kind_;
+  std::optional<FileId> own_results_;  ///< this run's folder of results, if it is there
+  std::vector<Open> open_;             ///< the folders that we are in, the first one first
+  std::vector<FileId> above_;          ///< the folders that we are in, and those above the first
+  std::set<FileId> followed_;          ///< targets of links
 };
 
 }  // namespace
 
-FolderContents slides_in_folder(const std::string& folder) {
-  Walk walk;
+FolderContents slides_in_folder(const std::string& folder, const FolderSearch& search) {
+  Walk walk(search);
   walk.begin(folder);
   return walk.take();
 }

@@ -73,7 +73,7 @@ std::string identity(const std::string& path) {
 class Expander {
  public:
   /// \param results  a folder of results; empty: there is none
-  explicit Expander(const fs::path& results = {}) {
+  explicit Expander(InputKind kind, const fs::path& results = {}) : kind_(kind) {
     std::error_code code;
     if (!results.empty()) results_ = fs::weakly_canonical(results, code);
   }
@@ -86,7 +86,8 @@ class Expander {
     } else {
       const std::string text = read_list(input);
       const fs::path base = fs::path(input).parent_path();
-      const auto is_slide = [&base](const std::string& cell) {
+      const auto is_slide = [&base, this](const std::string& cell) {
+        if (kind_ == InputKind::volume) return is_named_as(kind_, cell);
         // Neither a path nor something to ask the system about.
         if (cell.empty() || cell.size() > longest_path) return !cell.empty();
         const std::string path = (base / cell).string();
@@ -131,7 +132,7 @@ class Expander {
   static constexpr std::size_t longest_path = 4096;
 
   /// Which suffixes a folder without slides has, the most frequent first.
-  static std::string others_text(const FolderContents& contents) {
+  std::string others_text(const FolderContents& contents) const {
     constexpr std::size_t most_named = 5;
     std::vector<std::pair<std::string, std::size_t>> others(contents.other_suffixes.begin(),
                                                             contents.other_suffixes.end());
@@ -143,17 +144,7 @@ class Expander {
               (others[i].first.empty() ? "without a suffix" : one_line(others[i].first));
     }
     if (others.size() > most_named) text += ", and others";
-    return ": its files are " + text + "; slides end in " + suffixes_text();
-  }
-  static std::string suffixes_text() {
-    std::vector<std::string_view> all;
-    for (const SlideFormat& format : slide_formats())
-      all.insert(all.end(), format.suffixes.begin(), format.suffixes.end());
-    std::string text;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      text += (i == 0 ? "" : i + 1 < all.size() ? ", " : " or ") + std::string(all[i]);
-    }
-    return text;
+    return ": its files are " + text + "; " + name_of(kind_) + "s end in " + suffixes_text(kind_);
   }
   static bool is_folder(const std::string& path) {
     std::error_code code;
@@ -161,7 +152,7 @@ class Expander {
   }
 
   void add_entries(const std::vector<ManifestLine>& entries, const std::string& origin, const fs::path& base) {
-    if (entries.empty()) inputs_.warnings.push_back(origin + ": names no slide");
+    if (entries.empty()) inputs_.warnings.push_back(origin + ": names no " + name_of(kind_));
     for (const ManifestLine& entry : entries) {
       const std::string place = origin + ":" + std::to_string(entry.line);
       if (entry.path.empty()) throw ConfigError(place + ": the path is empty");
@@ -170,7 +161,7 @@ class Expander {
       }
       check_scheme(entry.path, place + ": ");
       const std::string path = (base / entry.path).string();
-      mpp_ = entry.mpp;
+      mpp_ = kind_ == InputKind::slide ? entry.mpp : 0.0;
       place_ = place;
       add_path(path);
       mpp_ = 0.0;
@@ -178,13 +169,15 @@ class Expander {
   }
 
   void add_path(const std::string& path) {
-    if (path.empty()) throw ConfigError("a slide's path is empty");
-    // Any file of a slide of several names it.
-    if (!is_folder(path)) return add_slide(files_of_slide(path).front().string());
-    FolderContents contents = slides_in_folder(path);
+    if (path.empty()) throw ConfigError("a " + name_of(kind_) + "'s path is empty");
+    if (!is_folder(path)) {
+      // Any file of a slide of several names it.
+      return add_slide(kind_ == InputKind::slide ? files_of_slide(path).front().string() : path);
+    }
+    FolderContents contents = slides_in_folder(path, {kind_, results_});
     for (std::string& warning : contents.warnings) inputs_.warnings.push_back(std::move(warning));
     if (contents.slides.empty())
-      inputs_.warnings.push_back(one_line(path) + ": a folder without slides" + others_text(contents));
+      inputs_.warnings.push_back(one_line(path) + ": a folder without " + name_of(kind_) + "s" + others_text(contents));
     for (const std::string& slide : contents.slides) {
       if (is_result(slide)) {
         ++left_out_;
@@ -237,6 +230,7 @@ class Expander {
     return "file " + std::to_string(status.st_dev) + " " + std::to_string(status.st_ino);
   }
 
+  InputKind kind_;
   ExpandedInputs inputs_;
   fs::path results_;                                          ///< empty: none are known
   std::size_t left_out_ = 0;                                  ///< of what folders hold, as results
@@ -260,10 +254,12 @@ ExpandedInputs expand(const std::vector<std::string>& inputs, Expander expander)
 
 }  // namespace
 
-ExpandedInputs expand_inputs(const std::vector<std::string>& inputs) { return expand(inputs, Expander()); }
+ExpandedInputs expand_inputs(const std::vector<std::string>& inputs) {
+  return expand(inputs, Expander(InputKind::slide));
+}
 
-ExpandedInputs expand_inputs(const std::vector<std::string>& inputs, const fs::path& results) {
-  return expand(inputs, Expander(results));
+ExpandedInputs expand_inputs(const std::vector<std::string>& inputs, const fs::path& results, InputKind kind) {
+  return expand(inputs, Expander(kind, results));
 }
 
 }  // namespace slidestream

@@ -5,13 +5,17 @@
 #include <string>
 #include <vector>
 
+#include "inputs/input_kind.hpp"
+
 namespace slidestream {
 
-/// `expand_inputs` for a run. Its folder of results holds maps and images, which look like slides: the next start would
-/// take them for its own. Folders among the inputs don't give them, and a warning says how many. A file that is named,
-/// or that a list names, is a slide wherever it lies.
-/// \param results  the folder of results, which needn't be there
+/// `expand_inputs` for a run, of slides or volumes. Its folder of results holds maps and images, which look like
+/// slides: the next start would take them for its own. Folders among the inputs don't give them, and a warning says how
+/// many. A file that is named, or that a list names, is a slide wherever it lies. What lies beside the results is the
+/// same input before and after they are there.
+/// \param results  the folder of results, which needn't be there; empty: there is none
 /// \throws ConfigError as `expand_inputs`
-ExpandedInputs expand_inputs(const std::vector<std::string>& inputs, const std::filesystem::path& results);
+ExpandedInputs expand_inputs(const std::vector<std::string>& inputs, const std::filesystem::path& results,
+                             InputKind kind = InputKind::slide);
 
 }  // namespace slidestream

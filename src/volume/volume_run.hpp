@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <slidestream/config.hpp>
 #include <slidestream/pipeline.hpp>
@@ -22,10 +23,10 @@ inline constexpr const char* label_figure = "volume.voxels.";
 /// A figure of a volume's image: the share of the values that it has clamped to the range, as of slides' images.
 inline constexpr const char* clamped_figure = "model.clamped";
 
-/// Files of volumes end in .nii or .nii.gz. Folders are searched for them, with subfolders, in bytewise order; hidden
-/// ones and those with a run's ledger are passed over. Lists and CSV files name volumes as they name slides.
+/// Files of volumes end in .nii or .nii.gz. Folders, lists and CSV files give them as they give slides.
+/// \param results  the run's folder of results, which needn't be there; empty: there is none
 /// \throws ConfigError as `expand_inputs`
-ExpandedInputs volume_inputs(const std::vector<std::string>& inputs);
+ExpandedInputs volume_inputs(const std::vector<std::string>& inputs, const std::filesystem::path& results = {});
 
 /// Bytes that volumes, networks and what is computed may take together: `volume.memory_mib`, else four fifths of what
 /// is available.

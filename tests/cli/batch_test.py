@@ -308,6 +308,28 @@ class OwnResults(BatchCase):
             self.assertEqual([row["path"] for row in self.rows(slides)], [str(slides / "a.svs")])
         self.assertIn(f"{slides}/images: has results", result.stderr)
 
+    def test_slides_in_the_results_folder_stay_where_it_lies_below_the_named_one(self):
+        slides = self.folder_of("a.svs", "sub/b.svs", "sub/deep/images/c.svs")
+        (slides / "link").symlink_to("sub")
+        out = slides / "sub"
+        taken = sorted(map(str, slides.rglob("*.svs")))
+        for _ in range(2):
+            result = self.assertDone(run("convert", slides, "--out", out))
+            self.assertEqual(sorted(row["path"].replace("/link/", "/sub/") for row in self.rows(out)), taken)
+            self.assertEqual(len(list((out / "images").iterdir())), 3)
+        self.assertIn("/images: has results of an earlier run; 3 files in it named like slides", result.stderr)
+        # Those of another run are passed over, its slides too.
+        result = self.assertDone(run("convert", slides, "--out", self.out))
+        self.assertEqual([row["path"] for row in self.rows()], [str(slides / "a.svs")])
+        self.assertIn(f"{out}: has results of an earlier run; 5 files in it named like slides", result.stderr)
+
+    def test_a_named_folder_within_the_results_folder_stays(self):
+        slides = self.folder_of("mine/a.svs", "mine/images/b.svs")
+        for _ in range(2):
+            self.assertDone(run("convert", slides / "mine", "--out", slides))
+            self.assertEqual([row["path"] for row in self.rows(slides)],
+                             [str(slides / "mine/a.svs"), str(slides / "mine/images/b.svs")])
+
     def test_links_into_results_are_none(self):
         slides = self.folder_of("a.svs")
         self.assertDone(run("convert", slides, "--out", slides / "converted"))

@@ -350,6 +350,24 @@ class Words(Volumes):
             self.assertEqual(done.returncode, 2, arguments)
         self.assertFalse((self.folder / "refused").exists())
 
+    def test_volumes_beside_results_stay(self):
+        folder = self.folder / "beside"
+        for name, scan in zip(("a.nii.gz", "sub/b.nii.gz", "sub/images.nii.gz"), self.scans):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(scan.read_bytes())
+        taken = [str(folder / name) for name in ("a.nii.gz", "sub/b.nii.gz", "sub/images.nii.gz")]
+        for out in folder / "sub", folder:
+            for _ in range(2):
+                done = self.must(folder, "--networks", self.folder / "nets", "-o", out, *settings())
+                paths = [row["path"] for row in self.table(out)]
+                self.assertEqual(paths, taken if out != folder else taken[:1])
+            self.assertIn(f"{out}/images: has results of an earlier run; {len(paths)} file", done.stderr)
+        # Another run's folder is passed over unless it is named.
+        self.assertIn(f"{folder}/sub: has results of an earlier run; 5 files in it named like volumes passed over; "
+                      "naming them, or their folder, uses them", done.stderr)
+        done = self.must(folder / "sub", "--networks", self.folder / "nets", "-o", self.folder / "apart", *settings())
+        self.assertEqual(len(list((self.folder / "apart/images").iterdir())), 2)
+
     def test_a_table_of_others_stays(self):
         out = self.folder / "labelled"
         out.mkdir()
