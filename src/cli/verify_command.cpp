@@ -29,6 +29,7 @@
 #include "config/printable.hpp"
 #include "config/read_file.hpp"
 #include "config/suggest.hpp"
+#include "ledger/artifact_files.hpp"
 #include "ledger/database.hpp"
 #include "ledger/owner.hpp"
 #include "ledger/schema.hpp"
@@ -307,7 +308,7 @@ int verify(const VerifyOptions& options) {
   const int jobs = options.jobs > 0 ? options.jobs : std::clamp(allowed_processors(), 1, 8);
   at_once(std::clamp<std::size_t>(products.size(), 1, static_cast<std::size_t>(jobs)), [&] {
     for (std::size_t i = next++; i < products.size() && !control.stop_requested(); i = next++) {
-      const fs::path path = folder / products[i].file;
+      const fs::path path = place_of(folder, products[i].file);
       ++looked;
       const std::string state = state_of(path);
       const fs::path link = link_at(path);

@@ -164,9 +164,19 @@ void check_visible(const fs::path& file) {
 
 }  // namespace
 
+fs::path place_of(const fs::path& folder, const std::string& file) {
+  if (!is_inside(file) || can_be_made(file)) return folder / file;
+  std::error_code code;
+  const fs::path home = fs::weakly_canonical(folder, code);
+  if (code || !home.filename().string().starts_with("earlier-")) return folder / file;
+  const fs::path first = home / *fs::path(file).begin();
+  const bool is_here = fs::symlink_status(first, code).type() != fs::file_type::not_found;
+  return is_here ? folder / file : home.parent_path() / file;
+}
+
 std::string first_unmade(const fs::path& folder, const std::vector<Artifact>& artifacts) {
   for (const Artifact& artifact : artifacts) {
-    const fs::path file = folder / artifact.file;
+    const fs::path file = place_of(folder, artifact.file);
     const auto bytes = path_bytes(file);
     if (!bytes) {
       check_visible(file);
@@ -182,7 +192,7 @@ std::string first_unmade(const fs::path& folder, const std::vector<Artifact>& ar
 std::size_t links_among(const fs::path& folder, const std::vector<Artifact>& artifacts, std::string& first) {
   std::size_t links = 0;
   for (const Artifact& artifact : artifacts) {
-    const fs::path file = folder / artifact.file;
+    const fs::path file = place_of(folder, artifact.file);
     std::error_code code;
     if (!fs::is_symlink(fs::symlink_status(file, code))) continue;
     if (first.empty()) first = file.string();
@@ -284,7 +294,7 @@ bool may_have_files(const fs::path& folder, const std::string& name) noexcept {
 }
 
 std::string artifact_elsewhere(const fs::path& from, const std::string& file, const fs::path& to) {
-  const fs::path path = fs::weakly_canonical(from) / file;
+  const fs::path path = place_of(fs::weakly_canonical(from), file);
   const std::string inside = path.lexically_relative(fs::weakly_canonical(to)).string();
   return is_inside(inside) ? inside : path.string();
 }

@@ -15,6 +15,10 @@
 
 namespace slidestream {
 
+/// Where a file lies that a ledger in the folder lists. Joined results list files of folders in theirs; once moved to
+/// `earlier-N`, those are found in the folder above.
+std::filesystem::path place_of(const std::filesystem::path& folder, const std::string& file);
+
 /// What is wrong with the first of the files that isn't there as it was made: "FILE is missing", or that its size is
 /// another; empty when all are there. Their content isn't read. \throws ConfigError where one can't be looked at
 std::string first_unmade(const std::filesystem::path& folder, const std::vector<Artifact>& artifacts);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "ledger/artifact_files.hpp"
+
 namespace slidestream::report {
 
 namespace {
@@ -54,7 +56,7 @@ std::string link_to(const fs::path& file, const fs::path& page) {
 Json files_json(const SlideResult& slide, const fs::path& folder, const fs::path& page) {
   Json files = Json::array();
   for (const Artifact& artifact : slide.artifacts) {
-    files.push_back({artifact.maker, artifact.product, link_to(folder / artifact.file, page), artifact.bytes});
+    files.push_back({artifact.maker, artifact.product, link_to(place_of(folder, artifact.file), page), artifact.bytes});
   }
   return files;
 }
@@ -63,13 +65,15 @@ std::vector<MadeImage> made_images(const SlideResult& slide, const fs::path& fol
   std::vector<MadeImage> made;
   for (std::size_t k = 0; k < slide.artifacts.size() && made.size() < most_made_images; ++k) {
     const Artifact& artifact = slide.artifacts[k];
+    const fs::path place = place_of(folder, artifact.file);
+    const std::string name = place == folder / artifact.file ? artifact.file : place.string();
     if (artifact.maker == "volume") {
       const bool labels = artifact.product == "labels";
-      made.push_back({k, folder, artifact.file, artifact.bytes, labels ? std::optional(Labels{}) : std::nullopt, true});
+      made.push_back({k, folder, name, artifact.bytes, labels ? std::optional(Labels{}) : std::nullopt, true});
       continue;
     }
     if (!artifact.file.ends_with(".ome.tif") && !artifact.file.ends_with(".dzi")) continue;
-    made.push_back({k, folder, artifact.file, artifact.bytes, labels_of(artifact, slide)});
+    made.push_back({k, folder, name, artifact.bytes, labels_of(artifact, slide)});
   }
   return made;
 }

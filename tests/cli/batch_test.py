@@ -525,6 +525,19 @@ class Verify(BatchCase):
         self.assertEqual(self.assertDone(self.verify("--quiet", "--jobs", 3)).stdout, "")
         self.assertEqual(sorted(path.relative_to(self.out) for path in self.out.rglob("*") if path.is_file()), self.made)
 
+    def test_joined_results_that_were_moved(self):
+        out, part = self.folder / "joined", self.folder / "joined/part-1"
+        self.assertDone(run(self.folder / "slides", "--out", part, "--operators", "identity"))
+        for more in [], ["--fresh"]:
+            self.assertDone(run("merge", part, "--out", out, *more))
+        for folder in out, out / "earlier-1":
+            self.assertIn("2 of 2 files of 2 slides are as written\n", self.assertDone(run("verify", folder)).stdout)
+        self.assertDone(run("merge", out / "earlier-1", "--out", self.folder / "again"))
+        self.assertDone(run("verify", self.folder / "again"))
+        image = part / "images/a.identity.ome.tif"
+        image.unlink()
+        self.assertOneLine(run("verify", out / "earlier-1"), 1, f"{image}: is missing")
+
     def test_each_kind_of_damage_is_one_line(self):
         outlines = next(self.out.rglob("a.tissue.geojson"))
         chunk = max((self.out / "images/b.identity.ome.zarr/0").rglob("0"), key=lambda path: path.stat().st_size)
