@@ -66,15 +66,15 @@ bool takes_blocks(int descriptor) noexcept {
 #endif
 }
 
-const char* kind_of(mode_t mode) {
+}  // namespace
+
+const char* kind_of_file(mode_t mode) {
   if (S_ISDIR(mode)) return "a folder";
   if (S_ISFIFO(mode)) return "a FIFO";
   if (S_ISSOCK(mode)) return "a socket";
   if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
   return "something else";
 }
-
-}  // namespace
 
 std::string without_control_characters(std::string text) {
   std::replace_if(
@@ -116,7 +116,7 @@ File::File(const std::filesystem::path& path, int retries, std::function<bool()>
   }
   ::close(descriptor_);
   if (error != 0) throw_slide_error(path, "can't be examined: " + system_reason(error));
-  throw_slide_error(path, std::string("is ") + kind_of(status.st_mode) + ", expected a regular file");
+  throw_slide_error(path, std::string("is ") + kind_of_file(status.st_mode) + ", expected a regular file");
 }
 
 bool File::wait_for_retry(int attempt) const {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -24,6 +26,9 @@ std::string without_control_characters(std::string text);
 
 /// Throws SlideError "PATH: WHAT: the system's reason"; StorageError, or DescriptorError, when that may pass.
 [[noreturn]] void throw_system_error(const std::filesystem::path& path, const std::string& what, int error);
+
+/// What a file is that isn't a regular one, such as "a FIFO".
+const char* kind_of_file(mode_t mode);
 
 /// The system has no descriptor left to open a slide with: no fault of the slide or its storage.
 class DescriptorError : public StorageError {

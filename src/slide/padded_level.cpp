@@ -30,8 +30,8 @@ constexpr double most_lost_pixels = 8.0;      ///< of the level, where that is m
 /// How much is read. Few large tiles, as decoding one may take tenths of a second.
 struct PatchPlan {
   explicit PatchPlan(const ComparedLevels& levels) {
-    constexpr std::int64_t most_quick_pixels = std::int64_t{1} << 18;
-    if (std::max(tile_pixels(levels.large), tile_pixels(levels.small)) <= most_quick_pixels) return;
+    constexpr std::int64_t most_pixels_each = std::int64_t{1} << 18;
+    if (std::max(tile_pixels(levels.large), tile_pixels(levels.small)) <= most_pixels_each) return;
     tiles_along = 2;
     most_patches = 2;
   }
@@ -236,8 +236,8 @@ Verdict compare_places(const Readings& readings) {
     gain += *whole - *ratio;
     ++compared;
   }
-  const double least_gain = least_likeness_gain * static_cast<double>(compared);
-  if (compared == 0 || std::abs(gain) < least_gain) return Verdict::unclear;
+  const double wanted_gain = least_likeness_gain * static_cast<double>(compared);
+  if (compared == 0 || std::abs(gain) < wanted_gain) return Verdict::unclear;
   return gain > 0.0 ? Verdict::whole : Verdict::ratio;
 }
 

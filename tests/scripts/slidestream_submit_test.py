@@ -102,6 +102,39 @@ class Arguments(SubmitCase):
         self.assertEqual(self.submit_to_nothing("--nodes", 2, "--dry-run", queued="7_1").returncode, 0)
         self.assertEqual(self.submit_to_nothing("--nodes", 2).returncode, 0)
 
+    def test_links_and_fifos_in_its_folder_are_refused(self):
+        victim = self.folder / "victim"
+        victim.write_text("mine\n")
+        victim.chmod(0o644)
+        own = self.out / "slurm"
+        own.mkdir(parents=True)
+        for name in ("job", "job.new", "shards.sh", "shards.sh.new", "merge.sh", "merge.sh.new", "merge.log",
+                     "shard-2.log"):
+            for make, kind in (lambda file: file.symlink_to(victim), "a link"), (os.mkfifo, "a FIFO"), \
+                              (lambda file: file.symlink_to("/dev/zero"), "a link"):
+                make(own / name)
+                self.assertOneLine(self.submit_to_nothing("--nodes", 2), 2, f"{own / name}: is {kind}, expected")
+                self.assertEqual(os.listdir(own), [name])
+                (own / name).unlink()
+        own.rmdir()
+        elsewhere = self.folder / "elsewhere"
+        elsewhere.mkdir()
+        own.symlink_to(elsewhere)
+        self.assertOneLine(self.submit_to_nothing("--nodes", 2), 2, f"{own}: is a link, expected a folder")
+        self.assertEqual((os.listdir(elsewhere), victim.read_text()), ([], "mine\n"))
+        self.assertEqual(victim.stat().st_mode & 0o777, 0o644)
+
+    def test_what_an_ended_start_left_and_what_others_keep_there_is_no_obstacle(self):
+        own = self.out / "slurm"
+        own.mkdir(parents=True)
+        (own / "shards.sh.new").write_text("half")
+        (own / "shards.sh.new").chmod(0o400)
+        (own / "newest.log").symlink_to("shard-1.log")
+        self.assertEqual(self.submit_to_nothing("--nodes", 2).returncode, 0)
+        self.assertEqual(sorted(os.listdir(own)), ["job", "merge.sh", "newest.log", "shards.sh"])
+        self.assertEqual([(own / name).stat().st_mode & 0o777 for name in ("shards.sh", "merge.sh")], [0o755] * 2)
+        self.assertEqual((own / "job").read_text(), "7\n")
+
     def submit_to_nothing(self, *arguments, queued=""):
         programs = self.folder / "bin"
         programs.mkdir(exist_ok=True)

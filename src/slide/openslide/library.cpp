@@ -12,6 +12,7 @@
 
 #include "config/suggest.hpp"
 #include "libraries/loaded_library.hpp"
+#include "slide/openslide/named_files.hpp"
 
 namespace slidestream::openslide {
 
@@ -27,6 +28,14 @@ constexpr libraries::LibrarySearch openslide = {.product = "OpenSlide",
                                                 .package = "openslide_bin",
                                                 .folder = "",
                                                 .hint = "pip install openslide-bin"};
+
+/// The handle of a slide whose other files don't hold the library up. \throws Error otherwise
+Opened* open_checked(const Functions& call, const std::filesystem::path& path) {
+  std::string fault = fault_of_named_files(path);
+  if (fault.empty()) fault = fault_of_files_beside(path, [&] { return call.detect_vendor(path.c_str()); });
+  if (!fault.empty()) throw Error(one_line(fault));
+  return call.open(path.c_str());
+}
 
 /// Where the loader found what `symbol` is of.
 std::string file_of(void* symbol, const std::string& asked_for) {
@@ -93,7 +102,7 @@ Library::Library(const std::string& file, void* handle) {
 }
 
 Handle::Handle(std::shared_ptr<const Library> library, const std::filesystem::path& path)
-    : library_(std::move(library)), opened_(call().open(path.c_str())) {
+    : library_(std::move(library)), opened_(open_checked(call(), path)) {
   if (opened_ == nullptr) throw Error("it doesn't recognise the file");
   if (std::string text = error(); !text.empty()) {
     call().close(opened_);

@@ -29,6 +29,7 @@
 #include "slide/openslide/focal_planes.hpp"
 #include "slide/openslide/kinds.hpp"
 #include "slide/openslide/library.hpp"
+#include "slide/openslide/named_files.hpp"
 #include "slide/openslide/tiff_levels.hpp"
 #include "slide/pixel_size.hpp"
 #include "slide/pixels.hpp"
@@ -469,6 +470,9 @@ void open_by_openslide(Slide::Impl& slide, std::unique_ptr<File> file, const Ope
   if (library == nullptr) {
     if (kind != nullptr) throw_slide_error(path, is_kind + fault);
     return open_tiff(slide, std::move(file), options);
+  }
+  if (const std::string fault_of_names = openslide::fault_of_named_files(path); !fault_of_names.empty()) {
+    throw_slide_error(path, fault_of_names);
   }
   const char* vendor = library->functions().detect_vendor(path.c_str());
   const bool is_for_tiff = vendor == nullptr || std::string_view(vendor) == "generic-tiff";
