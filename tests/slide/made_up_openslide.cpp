@@ -3,10 +3,12 @@
 #include "slide/made_up_openslide.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <thread>
 
 using slidestream::test::MadeUpOpenSlide;
 
@@ -60,6 +62,7 @@ const char* openslide_detect_vendor(const char* file) {
 
 Handle* openslide_open(const char* file) {
   if (openslide_detect_vendor(file) == nullptr) return nullptr;
+  while (state().holds_open.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   auto* handle = new Handle;
   const std::lock_guard lock(state().mutex);
   ++state().opened;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -33,7 +34,8 @@ struct MadeUpOpenSlide {
   std::vector<std::string> images;
   std::vector<unsigned char> icc;
   std::string open_error;
-  bool takes_all = false;  ///< any file
+  bool takes_all = false;               ///< any file
+  std::atomic<bool> holds_open{false};  ///< opening waits for the end of it
   std::string vendor = "made-up";
   std::string read_error = "a\nbad tile";
   /// Rectangles of level 0 with this pixel of level 0 in them fail; negative: none.

@@ -3,11 +3,14 @@
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <cstddef>
 #include <filesystem>
+#include <mutex>
 #include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
 #include <string>
+#include <thread>
 
 #include "slide/loaded_openslide.hpp"
 #include "slide/openslide/library.hpp"
@@ -140,4 +143,32 @@ TEST_CASE_FIXTURE(Fixture, "OpenSlide: what it looks for beside a slide is no FI
   // A handle looks by itself: files may have changed since the slide was opened.
   make_fifo("late");
   CHECK(fault(folder.write("slide.vms", vms + "MapFile=late")) == "names late, which is a FIFO");
+}
+
+TEST_CASE_FIXTURE(Fixture, "OpenSlide: an opening that doesn't return is left behind, as few as eight") {
+  const fs::path slide = folder.write("slide.any", std::string("made up"));
+  const auto closed = [] {
+    const std::lock_guard lock(library().mutex);
+    return library().closed;
+  };
+  const int before = closed();
+  const OpenOptions options = {.give_up = [] { return library().holds_open.load(); },
+                               .openslide = SLIDESTREAM_MADE_UP_OPENSLIDE};
+  library().holds_open = true;
+  for (int i = 0; i < openslide::most_left_openings; ++i) CHECK_THROWS_AS(Slide::open(slide, options), StoppedError);
+  CHECK_THROWS_WITH_AS(
+      Slide::open(slide, options),
+      (slide.string() + ": OpenSlide 4.9.made-up: hasn't returned from opening 8 other slides").c_str(), SlideError);
+  library().holds_open = false;
+  // They close what they have opened after all, and others are opened again.
+  while (closed() < before + openslide::most_left_openings) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  bool opens = false;
+  while (!opens) {
+    try {
+      opens = Slide::open(slide, options) != nullptr;
+    } catch (const SlideError&) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  CHECK(opens);
 }

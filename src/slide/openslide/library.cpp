@@ -3,15 +3,23 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdlib>
+#include <exception>
 #include <map>
 #include <mutex>
 #include <slidestream/error.hpp>
+#include <string>
+#include <system_error>
+#include <thread>
 #include <type_traits>
 #include <utility>
 
 #include "config/suggest.hpp"
 #include "libraries/loaded_library.hpp"
+#include "slide/file.hpp"
 #include "slide/openslide/named_files.hpp"
 
 namespace slidestream::openslide {
@@ -35,6 +43,40 @@ Opened* open_checked(const Functions& call, const std::filesystem::path& path) {
   if (fault.empty()) fault = fault_of_files_beside(path, [&] { return call.detect_vendor(path.c_str()); });
   if (!fault.empty()) throw Error(one_line(fault));
   return call.open(path.c_str());
+}
+
+/// Threads that were left behind and still wait.
+std::atomic<int> left_openings{0};
+
+/// What the one that opens and the one that waits share.
+struct Opening {
+  std::mutex mutex;
+  std::condition_variable has_ended;
+  bool ended = false;
+  bool left = false;
+  std::unique_ptr<Handle> handle;
+  std::exception_ptr fault;
+};
+
+void open_for(Opening& opening, const std::shared_ptr<const Library>& library, const std::filesystem::path& path) {
+  std::unique_ptr<Handle> handle;
+  std::exception_ptr fault;
+  try {
+    handle = std::make_unique<Handle>(library, path);
+  } catch (...) {
+    fault = std::current_exception();
+  }
+  std::unique_lock lock(opening.mutex);
+  if (opening.left) {
+    lock.unlock();
+    handle.reset();
+    --left_openings;
+    return;
+  }
+  opening.handle = std::move(handle);
+  opening.fault = std::move(fault);
+  opening.ended = true;
+  opening.has_ended.notify_one();
 }
 
 /// Where the loader found what `symbol` is of.
@@ -108,6 +150,33 @@ Handle::Handle(std::shared_ptr<const Library> library, const std::filesystem::pa
     call().close(opened_);
     throw Error(text);
   }
+}
+
+std::unique_ptr<Handle> open_handle(std::shared_ptr<const Library> library, const std::filesystem::path& path,
+                                    const std::function<bool()>& give_up) {
+  if (!give_up) return std::make_unique<Handle>(std::move(library), path);
+  if (left_openings.load() >= most_left_openings) {
+    throw Error("hasn't returned from opening " + std::to_string(most_left_openings) + " other slides");
+  }
+  const auto opening = std::make_shared<Opening>();
+  try {
+    std::thread([opening, library, path] { open_for(*opening, library, path); }).detach();
+  } catch (const std::system_error&) {
+    return std::make_unique<Handle>(std::move(library), path);
+  }
+  constexpr auto between_questions = std::chrono::milliseconds(50);
+  std::unique_lock lock(opening->mutex);
+  while (!opening->has_ended.wait_for(lock, between_questions, [&] { return opening->ended; })) {
+    lock.unlock();
+    const bool given_up = give_up();
+    lock.lock();
+    if (!given_up || opening->ended) continue;
+    opening->left = true;
+    ++left_openings;
+    throw_stopped(path, "OpenSlide was opening it");
+  }
+  if (opening->fault) std::rethrow_exception(opening->fault);
+  return std::move(opening->handle);
 }
 
 Handle::~Handle() { call().close(opened_); }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -84,5 +85,12 @@ class Handle {
   std::shared_ptr<const Library> library_;
   Opened* opened_;
 };
+
+/// Opens a slide on a thread of its own, as the library may wait for ever for another file. Once `give_up` says so the
+/// thread is left behind, which closes what it opens after all. An empty `give_up` needs no thread.
+/// \throws Error as `Handle`, and at once while `most_left_openings` wait; StoppedError when it was given up
+std::unique_ptr<Handle> open_handle(std::shared_ptr<const Library> library, const std::filesystem::path& path,
+                                    const std::function<bool()>& give_up);
+constexpr int most_left_openings = 8;
 
 }  // namespace slidestream::openslide

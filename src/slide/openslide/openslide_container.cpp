@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <iterator>
 #include <mutex>
 #include <optional>
@@ -139,6 +140,12 @@ class Handles {
     library_->functions().set_cache(first.get(), cache_);
   }
   std::size_t cache_bytes() const noexcept { return cache_bytes_; }
+
+  /// While the slide is opened: the first, without a cache. \throws as `open_handle`
+  std::unique_ptr<Handle> take_first(const std::function<bool()>& give_up) const {
+    check_file();
+    return openslide::open_handle(library_, path_, give_up);
+  }
 
   /// \throws Error when it can't be opened again
   std::unique_ptr<Handle> take() {
@@ -485,7 +492,7 @@ void open_by_openslide(Slide::Impl& slide, std::unique_ptr<File> file, const Ope
   try {
     auto container = std::make_unique<OpenSlideContainer>(library, *file);
     container->set_icc(levels.icc);
-    std::unique_ptr<Handle> handle = container->handles().take();
+    std::unique_ptr<Handle> handle = container->handles().take_first(options.give_up);
     Opener(slide, *handle, options).read(*container);
     const std::size_t planes = focal_planes_of(kind, *file, *handle);
     container->handles().give_back(std::move(handle));
