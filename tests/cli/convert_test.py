@@ -196,7 +196,7 @@ class Folder(Case):
         self.assertDone(run("convert", self.folder, "--out", self.folder / "a"))
         shutil.copy(self.slide(), self.folder / "b.svs")
         result = self.assertDone(run("convert", self.folder, "--out", self.folder / "a"))
-        self.assertIn(f"{self.folder}/a: has results of an earlier run; 1 file in it named like slides passed over", result.stderr)
+        self.assertIn(f"{self.folder}/a/images: has results of an earlier run; 1 file in it named like slides passed over", result.stderr)
         self.assertEqual(self.files(self.folder / "a" / "images"), ["a.identity.ome.tif", "b.identity.ome.tif"])
 
     def test_storage_that_is_full_ends_with_3_and_keeps_results(self):

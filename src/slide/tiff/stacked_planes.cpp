@@ -84,7 +84,7 @@ std::uint64_t product(std::initializer_list<std::uint64_t> factors) {
   return result;
 }
 
-/// The first of the bytes from `begin` on that another image, or any directory, has; else the end of the file.
+/// The first of the bytes from `begin` on that another image or its directory has; else the end of the file.
 std::uint64_t end_of_image(const File& file, const RawTiff& raw, const RawDirectory& directory,
                            std::span<const RawDirectory> others, std::uint64_t begin) {
   std::uint64_t end = file.size();
@@ -95,7 +95,6 @@ std::uint64_t end_of_image(const File& file, const RawTiff& raw, const RawDirect
     claim(other.offset);
     claim(raw.number(other, other.has_tiles() ? TIFFTAG_TILEOFFSETS : TIFFTAG_STRIPOFFSETS).value_or(0));
   };
-  claim(directory.offset);
   for (const RawDirectory& other : others) {
     if (other.offset != directory.offset) claim_all(other);
   }
