@@ -151,6 +151,12 @@ class DirectoryReader {
     return read_ome_xml(text, samples, file_.path().filename().string(), slide_.info, meant);
   }
 
+  /// What OME-XML in the first directory says of the slide becomes what it says of another image.
+  void describe_by(const std::vector<Candidate>& main, std::size_t meant) {
+    slide_.info = before_ome_;
+    ome_ = ome_of(text_of(main.front()), main, meant);
+  }
+
   /// Of OME-XML in the first directory, whose image hasn't the size of the directory that is read: images were taken
   /// out of the file, and the text stayed. An image with that size describes the directory. Else only one of nearly
   /// that size may.
@@ -162,9 +168,10 @@ class DirectoryReader {
       return image.associated.empty() && image.width == size.width && image.height == size.height;
     });
     if (fitting != images.end()) {
-      const auto meant = static_cast<std::size_t>(fitting - images.begin());
-      slide_.info = before_ome_;
-      ome_ = ome_of(text_of(main.front()), main, meant);
+      const std::optional<std::size_t> named = ome_->image_at(read, size.width, size.height);
+      const bool is_named = named && images[*named].associated.empty();
+      const std::size_t meant = is_named ? *named : static_cast<std::size_t>(fitting - images.begin());
+      describe_by(main, meant);
       has_places_ = false;
       return "image " + std::to_string(meant) + " of the OME-XML, which has that size, describes it";
     }
@@ -209,12 +216,23 @@ class DirectoryReader {
     const bool has_size = image->width > 0 && image->height > 0;
     const ImageSize size{image->width, image->height};
     const auto is_of_size = [size](const Candidate& c) { return c.width == size.width && c.height == size.height; };
+    if (ome_->absent) {
+      slide_.info.warnings.push_back("image " + std::to_string(*ome_->absent) +
+                                     " of its OME-XML has no directory here: image " + std::to_string(ome_->slide) +
+                                     " is read");
+    }
     // A file of a set needn't have the first plane. Without a set, numbers that leave it out aren't this file's.
     if (image->directories.empty() || (!image->directories.contains(0) && image->elsewhere.empty())) {
       has_places_ = false;
       if (!image->directories.empty()) return largest_image(main);
       const std::size_t largest = largest_image(main);
       std::string line = "the image that its OME-XML declares isn't there";
+      if (const auto named = ome_->image_at(largest, main[largest].width, main[largest].height)) {
+        describe_by(main, *named);
+        slide_.info.warnings.push_back(line + ": image " + std::to_string(*named) + ", which names directory " +
+                                       std::to_string(largest) + ", is read");
+        return largest;
+      }
       if (has_size && !std::ranges::any_of(main, is_of_size)) {
         line += ", and directory " + std::to_string(largest) + " has " + text(main[largest].size()) +
                 " pixels: " + settle_image(main, largest);

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <pugixml.hpp>
+#include <tuple>
 #include <utility>
 
 #include "config/positive_number.hpp"
@@ -158,10 +159,12 @@ class OmeReader {
     image.width = whole(attribute_of(pixels, "SizeX"));
     image.height = whole(attribute_of(pixels, "SizeY"));
     std::vector<pugi::xml_node> data;
+    bool is_elsewhere = false;
     std::size_t channels = 0;
     bool one_sample_each = true;
     for (const pugi::xml_node& child : pixels.children()) {
       if (is_named(child, "TiffData")) data.push_back(child);
+      is_elsewhere = is_elsewhere || is_named(child, "MetadataOnly") || is_named(child, "BinData");
       if (!is_named(child, "Channel")) continue;
       ++channels;
       one_sample_each = one_sample_each && dimension(attribute_of(child, "SamplesPerPixel")) == 1;
@@ -185,7 +188,9 @@ class OmeReader {
     image.planes = channels * image.depths * image.times;
     image.order = attribute_of(pixels, "DimensionOrder");
     if (image.order.size() != order_unsaid.size()) image.order = order_unsaid;
-    place(image, data);
+    image.has_pixels = !data.empty() || !is_elsewhere;
+    image.is_placed = !image.has_pixels;
+    if (image.has_pixels) place(image, data);
     return image;
   }
 
@@ -203,7 +208,8 @@ class OmeReader {
     const bool says_nothing =
         data.empty() || (data.size() == 1 && !has_attribute(data[0], "IFD") && !has_attribute(data[0], "PlaneCount"));
     if (says_nothing) {
-      if (!data.empty() && !is_here(data[0], data)) return;
+      image.is_placed = !data.empty() && !is_here(data[0], data);
+      if (image.is_placed) return;
       for (std::size_t plane = 0, at = next_; put(plane, at); ++plane, ++at) continue;
       return;
     }
@@ -268,14 +274,23 @@ class OmeReader {
     return static_cast<double>(image.width) * static_cast<double>(image.height);
   }
 
-  /// A macro image may be larger than a slide of a small region, but has another shape. What has the shape of the
-  /// others and is the largest is no such image, whatever it is called.
+  /// An image without directories here is the slide only if none has them but labels and the like. A macro image may be
+  /// larger than a slide of a small region, but has another shape. What has the shape of the others and is the largest
+  /// is no such image, whatever it is called.
   void choose_slide() {
     std::vector<OmeImage>& images = result_.images;
-    const auto rank = [](const OmeImage& i) { return std::pair(area_of(i), i.associated.empty()); };
+    const auto may_be_slide = [](const OmeImage& i) { return i.associated.empty(); };
+    const auto is_here = [&](const OmeImage& i) { return may_be_slide(i) && !i.directories.empty(); };
+    const bool are_here = std::ranges::any_of(images, is_here);
+    const auto rank = [are_here](const OmeImage& i) {
+      return std::tuple(!are_here || !i.directories.empty(), area_of(i), i.associated.empty());
+    };
     const auto largest =
         std::ranges::max_element(images, [&](const OmeImage& a, const OmeImage& b) { return rank(a) < rank(b); });
-    const auto first = std::ranges::find_if(images, [](const OmeImage& i) { return i.associated.empty(); });
+    const auto declared =
+        std::ranges::find_if(images, [&](const OmeImage& i) { return may_be_slide(i) && (!are_here || i.has_pixels); });
+    const auto first = are_here ? std::ranges::find_if(images, is_here) : declared;
+    if (first != declared) result_.absent = static_cast<std::size_t>(declared - images.begin());
     const bool has_shape =
         first == images.end() || has_shape_of({largest->width, largest->height}, {first->width, first->height});
     const bool is_slide = !largest->associated.empty() && !largest->directories.empty() && has_shape;
@@ -292,12 +307,20 @@ class OmeReader {
   }
 
   void count_images() {
-    const auto slides = std::ranges::count_if(result_.images, [](const OmeImage& i) { return i.associated.empty(); });
-    const double area = area_of(result_.images[result_.slide]);
-    const bool is_largest =
-        area == 0.0 || std::ranges::none_of(result_.images, [&](const OmeImage& i) { return area_of(i) > area; });
+    const OmeImage& slide = result_.images[result_.slide];
+    // Those of other files, and those without pixels, aren't held.
+    const auto is_absent = [](const OmeImage& i) { return i.is_placed && i.directories.empty(); };
+    const bool are_absent = std::ranges::all_of(result_.images, is_absent);
+    const auto is_held = [&](const OmeImage& i) { return are_absent || &i == &slide || !is_absent(i); };
+    const auto held = std::ranges::count_if(result_.images, is_held);
+    const auto slides =
+        std::ranges::count_if(result_.images, [&](const OmeImage& i) { return i.associated.empty() && is_held(i); });
+    const double area = area_of(slide);
+    const bool is_largest = area == 0.0 || std::ranges::none_of(result_.images, [&](const OmeImage& i) {
+                              return is_held(i) && area_of(i) > area;
+                            });
     if (slides < 2 && is_largest) return;
-    info_.warnings.push_back("holds " + std::to_string(result_.images.size()) + " images, and one is read" +
+    info_.warnings.push_back("holds " + std::to_string(held) + " images, and one is read" +
                              (is_largest ? "" : ", which isn't the largest"));
   }
 
@@ -451,6 +474,16 @@ class OmeReader {
 };
 
 }  // namespace
+
+std::optional<std::size_t> OmeXml::image_at(std::size_t directory, std::uint64_t width, std::uint64_t height) const {
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    const OmeImage& image = images[i];
+    const bool is_as_large = image.width == width && image.height == height;
+    if (i == slide || !is_as_large || image.directories.empty()) continue;
+    if (image.directories.begin()->second == directory) return i;
+  }
+  return std::nullopt;
+}
 
 std::vector<std::string> plane_names(const OmeImage& image) {
   if (image.depths * image.times == 1) return image.channels;

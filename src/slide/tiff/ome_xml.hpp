@@ -31,7 +31,8 @@ struct OmeImage {
   std::string placed_twice;  ///< the first such plane, in a line; empty: there is none
   /// What the other files are called that planes lie in, by the number of the plane; some thousand at most.
   std::map<std::size_t, std::string> elsewhere;
-  bool is_placed = false;  ///< it says which directories those are, instead of being the next ones
+  bool is_placed = false;  ///< it says which directories those are, if any, instead of being the next ones
+  bool has_pixels = true;  ///< false: MetadataOnly, or pixels in the text
   std::string associated;  ///< "label", "macro", ... where it is called so
 };
 
@@ -42,13 +43,17 @@ std::vector<std::string> plane_names(const OmeImage& image);
 /// What is used of an OME-XML text.
 struct OmeXml {
   std::vector<OmeImage> images;
-  std::size_t slide =
-      0;  ///< of the images: the first that isn't called label and the like, or a larger one of its shape
+  /// Of the images: the first with directories here that isn't called label and the like, or a larger one of its shape.
+  std::size_t slide = 0;
+  std::optional<std::size_t> absent;  ///< an image before it that would be the slide, but has no directory here
   SaidPixelSize pixel_size;
   bool is_damaged = false;  ///< then nothing of it is used
 
   /// The slide's image; null where there is none.
   const OmeImage* slide_image() const noexcept { return images.empty() ? nullptr : &images[slide]; }
+
+  /// An image beside the slide's that has this size, and this directory as its first plane.
+  std::optional<std::size_t> image_at(std::size_t directory, std::uint64_t width, std::uint64_t height) const;
 };
 
 /// Reads a description that is OME-XML, whatever prefix its names have: format, properties and magnification go into
