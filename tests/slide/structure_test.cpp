@@ -121,6 +121,19 @@ TEST_CASE_FIXTURE(Fixture, "a thumbnail of another scale that is tiled like a le
   }
 }
 
+TEST_CASE_FIXTURE(Fixture, "several small images of the slide's shape that are no levels get a line") {
+  const std::string lost = " pixels has the slide's shape, but is no level of it: it isn't read";
+  tiff.directories = {view(1600, 960), view(640, 384), view(256, 154)};
+  CHECK(found() == "1600x960 | image 1 image 2");
+  CHECK(warnings() == Lines{"the image of 640 x 384" + lost + ", nor 1 more of them"});
+  // Behind levels, too; one of a level's size has its own line, and one of another shape is no level anyway.
+  tiff.directories = {view(1600, 960), view(800, 480), view(640, 384), view(256, 154), view(100, 154)};
+  CHECK(found() == "1600x960 800x480 | image 2 image 3 image 4");
+  CHECK(warnings() == Lines{"the image of 640 x 384" + lost + ", nor 1 more of them"});
+  tiff.directories = {view(1600, 960), view(640, 384), view(640, 384)};
+  CHECK(warnings().empty());
+}
+
 TEST_CASE_FIXTURE(Fixture, "an image holds labels if slidestream wrote it and calls its channel so") {
   tiff.directories = {view(1600, 960)};
   const auto is_of_labels = [this](const std::string& channel, const std::string& space) {
@@ -328,7 +341,15 @@ TEST_CASE_FIXTURE(Fixture, "SubIFDs that are no levels get a line") {
   CHECK(warnings() == Lines{"the image of 400 x 240" + line});
   base.subs = {view(800, 480), view(800, 480), strips(400, 240), view(100, 240)};
   CHECK(found() == "1600x960 800x480 |");
-  CHECK(warnings() == Lines{"the image of 800 x 480" + line + ", nor 2 more of them"});
+  const std::string in_strips = " pixels is a SubIFD in strips, and levels need tiles: it isn't read";
+  CHECK(warnings() ==
+        Lines{"the image of 800 x 480" + line + ", nor 1 more of them", "the image of 400 x 240" + in_strips});
+  base.subs = {strips(800, 480), view(400, 240), strips(200, 120)};
+  CHECK(found() == "1600x960 400x240 |");
+  CHECK(warnings() == Lines{"the image of 800 x 480" + in_strips + ", nor 1 more of them"});
+  // Strips of another shape aren't left out because they are strips.
+  base.subs = {view(800, 480), strips(100, 240)};
+  CHECK(warnings() == Lines{"the image of 100 x 240" + line});
   // What has no size has a line of its own.
   base.subs = {view(800, 480), view(100, 240)};
   base.subs[1].remove(256);

@@ -389,7 +389,8 @@ class DirectoryReader {
                                           const std::vector<std::size_t>& planes, std::size_t plane) {
     const std::size_t base = planes[plane];
     std::vector<const Candidate*> levels = reductions(main[base], subs);
-    warn_of_subs(subs, levels);
+    warn_of_subs(main[base], subs, levels);
+    const bool are_subs = !levels.empty();
     std::vector<const Candidate*> others;
     std::vector<ImageSize> sizes;
     for (std::size_t i = 0; i < main.size(); ++i) {
@@ -437,16 +438,35 @@ class DirectoryReader {
     const auto is_second = [&](const Candidate* level) { return level->size() == unread.front()->size(); };
     const bool has_level = !unread.empty() && std::any_of(levels.begin() + 1, levels.end(), is_second);
     warn_of_unread(unread, has_level ? size_of_level_before : "is no level of the slide", " more so large", smaller);
+    if (unread.empty() && !are_subs) warn_of_lost_pyramid(others, levels);
     return levels;
   }
 
+  /// Small images of the slide's shape that are no levels: one may be a thumbnail, and several may be a pyramid.
+  void warn_of_lost_pyramid(const std::vector<const Candidate*>& images, const std::vector<const Candidate*>& levels) {
+    std::vector<const Candidate*> lost;
+    for (const Candidate* image : images) {
+      const auto is_as_large = [image](const Candidate* other) { return other->size() == image->size(); };
+      if (!has_shape_of(levels.front()->size(), image->size())) continue;
+      if (std::ranges::any_of(levels, is_as_large) || std::ranges::any_of(lost, is_as_large)) continue;
+      lost.push_back(image);
+    }
+    if (lost.size() < 2) return;
+    warn_of_unread(lost, "has the slide's shape, but is no level of it", " more of them");
+  }
+
   /// Those that aren't levels are nowhere else to be seen. One without a size has its line.
-  void warn_of_subs(const std::vector<Candidate>& subs, const std::vector<const Candidate*>& levels) {
+  void warn_of_subs(const Candidate& base, const std::vector<Candidate>& subs,
+                    const std::vector<const Candidate*>& levels) {
     std::vector<const Candidate*> unread;
+    std::vector<const Candidate*> in_strips;
     for (const Candidate& sub : subs) {
-      if (sub.fault.empty() && std::ranges::find(levels, &sub) == levels.end()) unread.push_back(&sub);
+      if (!sub.fault.empty() || std::ranges::find(levels, &sub) != levels.end()) continue;
+      const bool is_in_strips = !sub.tiled && sub.associated.empty() && is_reduction(base.size(), sub.size());
+      (is_in_strips ? in_strips : unread).push_back(&sub);
     }
     warn_of_unread(unread, "is a SubIFD and no level of the slide", " more of them");
+    warn_of_unread(in_strips, "is a SubIFD in strips, and levels need tiles", " more of them");
   }
 
   /// A line for all of them: there may be thousands.
