@@ -355,6 +355,7 @@ int guarded_main(int argc, const char* const* argv) {
 
 int run_program(int argc, const char* const* argv) {
   set_terminate_handler();
+  prepare_unwinding();
   set_up_logging({});
   ignore_file_size_signal();
   const int status = guarded_main(argc, argv);

@@ -18,14 +18,6 @@ std::atomic<int> stop_notes{-1};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<RunControl*>::is_always_lock_free,
               "used in a signal handler");
 
-void note_stop() {
-  const int notes = stop_notes.load();
-  if (notes < 0) return;
-  const int error = errno;
-  [[maybe_unused]] const ssize_t written = ::write(notes, stop_note.data(), stop_note.size());
-  errno = error;
-}
-
 void on_signal(int number) {
   // Also of the second, which another thread may take while the first is about to note it.
   note_stop();
@@ -74,6 +66,14 @@ SignalScope::~SignalScope() {
   install(SIGTERM, SIG_DFL);
   if (!is_ignored(SIGHUP)) install(SIGHUP, SIG_DFL);
   stopped_control = nullptr;
+}
+
+void note_stop() noexcept {
+  const int notes = stop_notes.load();
+  if (notes < 0) return;
+  const int error = errno;
+  [[maybe_unused]] const ssize_t written = ::write(notes, stop_note.data(), stop_note.size());
+  errno = error;
 }
 
 StopNoteScope::StopNoteScope(int descriptor) noexcept { stop_notes = descriptor; }

@@ -6,11 +6,13 @@
 #include <cstddef>
 #include <cstring>
 #include <exception>
+#include <mutex>
 #include <new>
 #include <string_view>
 
 #include "cli/command.hpp"
 #include "cli/shortage.hpp"
+#include "cli/signals.hpp"
 
 namespace slidestream::cli {
 
@@ -38,18 +40,18 @@ class Line {
 
 [[noreturn]] void on_terminate() noexcept {
   Line line;
-  int status = exit_ended_early;
+  bool is_shortage = false;
   line.add("error: ");
   try {
     if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
     line.add("internal error: terminated");
   } catch (const std::bad_alloc&) {
     line.add(memory_shortage);
-    status = failed_status();
+    is_shortage = true;
   } catch (const std::exception& error) {
     if (is_thread_shortage(error)) {
       line.add(thread_shortage);
-      status = failed_status();
+      is_shortage = true;
     } else {
       line.add("internal error: ");
       line.add(error.what());
@@ -57,12 +59,23 @@ class Line {
   } catch (...) {
     line.add("internal error: an unknown exception");
   }
+  if (is_shortage) note_stop();
   line.write();
-  ::_exit(status);
+  ::_exit(is_shortage ? failed_status() : exit_ended_early);
 }
 
 }  // namespace
 
 void set_terminate_handler() noexcept { std::set_terminate(on_terminate); }
+
+void prepare_unwinding() {
+  struct Thrown : std::exception {};
+  try {
+    std::once_flag once;
+    std::call_once(once, [] { throw Thrown(); });
+  } catch (const Thrown&) {
+    // As was meant.
+  }
+}
 
 }  // namespace slidestream::cli

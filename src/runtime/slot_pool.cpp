@@ -1,10 +1,24 @@
 #include "runtime/slot_pool.hpp"
 
 #include <cassert>
+#include <exception>
 #include <new>
 #include <utility>
 
 namespace slidestream::runtime {
+
+namespace {
+
+/// While the exception is handled, so that a handler of the end can tell the cause.
+[[noreturn]] void end_without_memory() noexcept {
+  try {
+    throw std::bad_alloc();
+  } catch (const std::bad_alloc&) {
+    std::terminate();
+  }
+}
+
+}  // namespace
 
 Slot::Slot(Slot&& other) noexcept : pool_(std::exchange(other.pool_, nullptr)), index_(other.index_) {}
 
@@ -29,7 +43,8 @@ SlotPool::SlotPool(std::size_t slots, std::size_t bytes_per_slot, std::function<
     : bytes_per_slot_(bytes_per_slot),
       on_free_(std::move(on_free)),
       not_ready_(start == Start::ready ? 0 : slots),
-      // Room for every slot from every releasing thread's own block of the queue, so that a release never allocates.
+      // Room for every slot from every releasing thread's own block of the queue: only a thread's first release
+      // allocates.
       free_(slots * 2 + moodycamel::ConcurrentQueueDefaultTraits::BLOCK_SIZE) {
   memory_.reserve(slots);
   for (std::size_t i = 0; i < slots; ++i) {
@@ -62,8 +77,9 @@ void SlotPool::make_ready(std::size_t index) noexcept {
 }
 
 void SlotPool::free(std::size_t index) noexcept {
-  // Fails only when the queue can't allocate a block: a lost slot would hang the run, so end it instead.
-  if (!free_.enqueue(index)) std::terminate();
+  // Fails only when the queue can't allocate what a thread has of it: a lost slot would hang the run, so end it
+  // instead.
+  if (!free_.enqueue(index)) end_without_memory();
   if (on_free_) on_free_();
 }
 

@@ -1,11 +1,64 @@
 #include "cli/shortage.hpp"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <exception>
+#include <fstream>
+#include <iterator>
 #include <new>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+
+#include "cli/signals.hpp"
+#include "cli/terminate_handler.hpp"
+#include "ledger/start_notes.hpp"
+#include "support/temporary_folder.hpp"
 
 using namespace slidestream;
 using namespace slidestream::cli;
+using namespace slidestream::test;
+
+namespace {
+
+std::string content(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+struct End {
+  int status = -1;
+  std::string line;
+  std::string notes;
+};
+
+/// How a process ends where nobody can catch what `fail` throws, while it works on a slide.
+template <class Fail>
+End end_by(const Fail& fail) {
+  const TemporaryFolder folder;
+  const auto notes = folder / "notes", lines = folder / "lines";
+  const ::pid_t child = ::fork();
+  if (child == 0) {
+    ::dup2(::open(lines.c_str(), O_WRONLY | O_CREAT, 0600), STDERR_FILENO);
+    const StopNoteScope scope(::open(notes.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600));
+    set_terminate_handler();
+    slide_was_begun = true;
+    try {
+      fail();
+    } catch (...) {
+      std::terminate();
+    }
+    ::_exit(99);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content(lines), content(notes)};
+}
+
+}  // namespace
 
 TEST_CASE("memory that lacks is told with what it was for, and what to do") {
   const std::string text = cause_of(std::bad_alloc(), "a.svs");
@@ -13,4 +66,20 @@ TEST_CASE("memory that lacks is told with what it was for, and what to do") {
   CHECK(text.starts_with("a.svs: out of memory: lower pipeline.memory_mib"));
   CHECK(cause_of(std::bad_array_new_length(), "a.svs") == text);
   CHECK(cause_of(OutputError("a.csv: No space left on device"), "a.svs") == "a.csv: No space left on device");
+}
+
+TEST_CASE("a process that ends where nobody can catch notes a stop if memory or threads lack, and else none") {
+  const End memory = end_by([] { throw std::bad_alloc(); });
+  CHECK(memory.status == exit_ended_early);
+  CHECK(memory.line == std::string("error: ") + memory_shortage + "\n");
+  CHECK(memory.notes == stop_note);
+  const End threads =
+      end_by([] { throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again)); });
+  CHECK(threads.status == exit_ended_early);
+  CHECK(threads.line == std::string("error: ") + thread_shortage + "\n");
+  CHECK(threads.notes == stop_note);
+  const End other = end_by([] { throw std::logic_error("wrong"); });
+  CHECK(other.status == exit_ended_early);
+  CHECK(other.line == "error: internal error: wrong\n");
+  CHECK(other.notes.empty());
 }

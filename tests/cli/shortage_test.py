@@ -6,6 +6,7 @@ Some limits are tried, or all of them where SLIDESTREAM_TEST_WIDE is set."""
 
 import contextlib
 import os
+import re
 import resource
 import signal
 import sqlite3
@@ -109,6 +110,15 @@ class FewThreads(Shortage):
 
 
 class LittleMemory(Shortage):
+    def test_the_c_library_can_unwind_without_memory(self):
+        """It looks for libgcc_s at the first exception through it, and ends the process where it has no memory for that."""
+        result = subprocess.run([PIPELINE, "--version"], capture_output=True, text=True, timeout=120,
+                                env={**ENVIRONMENT, "LD_DEBUG": "files"})
+        self.assertEqual(result.returncode, 0, result.stderr)
+        # Only glibc's loader tells, of what a program has open already.
+        if re.search(r"needed by .*libgcc_s|libgcc_s.*needed by", result.stderr):
+            self.assertRegex(result.stderr, r"opening file=\S*libgcc_s\S* \[0\]; direct_opencount=")
+
     def test_at_every_limit_of_address_space(self):
         for name, command in self.commands().items():
             mib, done, has_begun = 16, 0, False
