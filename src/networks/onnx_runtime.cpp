@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -121,16 +122,19 @@ std::shared_ptr<const OnnxRuntime> OnnxRuntime::load(const std::string& named) {
   using Known = std::map<std::string, std::shared_ptr<const OnnxRuntime>>;
   static std::mutex mutex;
   static Known& known = *new Known;
+  static std::map<void*, std::string>& failures = *new std::map<void*, std::string>;  // by the library's handle
   const std::lock_guard lock(mutex);
   std::shared_ptr<const OnnxRuntime>& runtime = known[named];
   if (!runtime) {
     const libraries::LoadedLibrary found = libraries::find_library(onnx_runtime, named);
-    runtime.reset(new OnnxRuntime(found.file, found.handle));
+    std::string& failure = failures[found.handle];
+    if (!failure.empty()) throw ConfigError(failure);
+    runtime.reset(new OnnxRuntime(found.file, found.handle, failure));
   }
   return runtime;
 }
 
-OnnxRuntime::OnnxRuntime(const std::string& file, void* library) {
+OnnxRuntime::OnnxRuntime(const std::string& file, void* library, std::string& failure) {
   const auto base_of = reinterpret_cast<const onnx::ApiBase* (*)()>(dlsym(library, "OrtGetApiBase"));
   if (base_of == nullptr) throw ConfigError(file + ": isn't ONNX Runtime: it has no OrtGetApiBase");
   const onnx::ApiBase* base = base_of();
@@ -140,12 +144,26 @@ OnnxRuntime::OnnxRuntime(const std::string& file, void* library) {
     throw ConfigError(file + ": is ONNX Runtime " + version_ + "; expected 1." + std::to_string(onnx::api_version) +
                       " or newer");
   }
-  call<onnx::CreateEnvWithCustomLogger>(&say_nothing, nullptr, fatal_severity, "slidestream", &env_);
+  begin(file, failure);
   char** names = nullptr;
   int count = 0;
   call<onnx::GetAvailableProviders>(&names, &count);
   providers_.assign(names, names + count);
   call<onnx::ReleaseAvailableProviders>(names, count);
+}
+
+void OnnxRuntime::begin(const std::string& file, std::string& failure) {
+  // Put together beforehand: afterwards there may be no memory for it.
+  const std::string begins = file + ": ONNX Runtime " + version_ + " can't begin: ";
+  std::string shortage = begins + "there is no memory for it; raise the limit of memory";
+  try {
+    call<onnx::CreateEnvWithCustomLogger>(&say_nothing, nullptr, fatal_severity, "slidestream", &env_);
+  } catch (const std::exception& error) {
+    failure = std::move(shortage);
+    // What a std::bad_alloc says, also one within the library.
+    if (std::string_view(error.what()).find("bad_alloc") == std::string_view::npos) failure = begins + error.what();
+  }
+  if (!failure.empty()) throw ConfigError(failure);
 }
 
 OnnxRuntime::~OnnxRuntime() {

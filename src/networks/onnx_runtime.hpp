@@ -21,7 +21,8 @@ class OnnxRuntime {
  public:
   /// Finds and loads it: `named` (`model.runtime`), else what the environment's SLIDESTREAM_ONNXRUNTIME names, each a
   /// library or a folder with one; else `libonnxruntime.so` as the loader finds it; else the one of the package
-  /// `onnxruntime` of the Python that `python3` is. \throws ConfigError that says where it was looked for.
+  /// `onnxruntime` of the Python that `python3` is. A library that failed to begin isn't begun again: it would be half
+  /// begun. \throws ConfigError that says where it was looked for, or why it can't begin
   static std::shared_ptr<const OnnxRuntime> load(const std::string& named);
 
   ~OnnxRuntime();
@@ -48,13 +49,15 @@ class OnnxRuntime {
   const onnx::Env* env() const noexcept { return env_; }
 
  private:
-  OnnxRuntime(const std::string& file, void* library);
+  OnnxRuntime(const std::string& file, void* library, std::string& failure);
 
   template <class Entry>
   typename Entry::Type entry() const noexcept {
     return reinterpret_cast<typename Entry::Type>(table_[Entry::index]);
   }
   void check(onnx::Status* status) const;
+  /// Makes the library's environment. \throws ConfigError, and sets `failure` to its text
+  void begin(const std::string& file, std::string& failure);
 
   const onnx::AnyFunction* table_ = nullptr;
   onnx::Env* env_ = nullptr;

@@ -116,11 +116,15 @@ onnx::Status* make_type(bool is_input, onnx::TypeInfo** info) {
 
 void fill() {
   table.fill(reinterpret_cast<onnx::AnyFunction>(&nothing));
-  put_done<onnx::CreateEnvWithCustomLogger, onnx::SetIntraOpNumThreads, onnx::SetInterOpNumThreads,
-           onnx::CreateRunOptions, onnx::RunOptionsSetTerminate, onnx::RunOptionsUnsetTerminate,
-           onnx::GetTensorMutableData, onnx::CreateMemoryInfo, onnx::CreateCpuMemoryInfo, onnx::AllocatorFree,
-           onnx::GetAllocatorWithDefaultOptions, onnx::ReleaseAvailableProviders, onnx::AddSessionConfigEntry,
-           onnx::SetDeterministicCompute, onnx::DisableCpuMemArena>();
+  put_done<onnx::SetIntraOpNumThreads, onnx::SetInterOpNumThreads, onnx::CreateRunOptions, onnx::RunOptionsSetTerminate,
+           onnx::RunOptionsUnsetTerminate, onnx::GetTensorMutableData, onnx::CreateMemoryInfo,
+           onnx::CreateCpuMemoryInfo, onnx::AllocatorFree, onnx::GetAllocatorWithDefaultOptions,
+           onnx::ReleaseAvailableProviders, onnx::AddSessionConfigEntry, onnx::SetDeterministicCompute,
+           onnx::DisableCpuMemArena>();
+  put<onnx::CreateEnvWithCustomLogger>([](auto...) -> onnx::Status* {
+    const bool begins = ++state().beginnings > 1 || state().fails_to_begin.empty();
+    return begins ? nullptr : new onnx::Status{state().fails_to_begin};
+  });
   put_release<onnx::ReleaseEnv, onnx::ReleaseMemoryInfo, onnx::ReleaseRunOptions>();
   put<onnx::CreateTensorWithData>([](const onnx::MemoryInfo*, void* data, std::size_t bytes, const std::int64_t* shape,
                                      std::size_t dimensions, onnx::ElementType, onnx::Value** value) -> onnx::Status* {

@@ -19,6 +19,8 @@ struct MadeUpRuntime {
 
   networks::onnx::ElementType type = networks::onnx::ElementType::float32;  ///< that its networks take and give
   bool knows_channels_last = true;
+  std::string fails_to_begin;    ///< what it says at its first beginning; empty: it begins
+  int beginnings = 0;            ///< how often it was begun
   int wanted_at_once = 0;        ///< runs wait until so many were there at a time
   std::mutex mutex;              ///< of `loaded`
   std::vector<Options> loaded;   ///< the CUDA provider's options of each network that was loaded

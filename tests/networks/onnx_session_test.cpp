@@ -5,11 +5,15 @@
 #include <dlfcn.h>
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <memory>
+#include <slidestream/error.hpp>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "networks/made_up_runtime.hpp"
+#include "support/temporary_folder.hpp"
 
 using namespace slidestream;
 using namespace slidestream::networks;
@@ -19,14 +23,19 @@ namespace {
 
 std::shared_ptr<const OnnxRuntime> runtime() { return OnnxRuntime::load(SLIDESTREAM_MADE_UP_RUNTIME); }
 
-/// As it is at the beginning, but for the type.
-MadeUpRuntime& made_up(onnx::ElementType type) {
-  const auto keep = runtime();
-  void* library = dlopen(SLIDESTREAM_MADE_UP_RUNTIME, RTLD_NOW | RTLD_LOCAL);
+/// What a file of the library that stands in does and was asked for.
+MadeUpRuntime& made_up_of(const std::string& file) {
+  void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   REQUIRE(library != nullptr);
   const auto find = reinterpret_cast<MadeUpRuntime* (*)()>(dlsym(library, "made_up_runtime"));
   REQUIRE((find != nullptr));
-  MadeUpRuntime& made = *find();
+  return *find();
+}
+
+/// As it is at the beginning, but for the type.
+MadeUpRuntime& made_up(onnx::ElementType type) {
+  const auto keep = runtime();
+  MadeUpRuntime& made = made_up_of(SLIDESTREAM_MADE_UP_RUNTIME);
   made.type = type;
   made.knows_channels_last = true;
   made.wanted_at_once = 0;
@@ -53,6 +62,33 @@ int most_at_once(const Place& place, int wanted) {
 }
 
 }  // namespace
+
+TEST_CASE("A library that fails to begin isn't begun again, and lack of memory is told") {
+  const TemporaryFolder folder;
+  const auto failure_of = [&](const std::string& name, const std::string& says) {
+    const std::string file = (folder / name).string();
+    std::filesystem::copy_file(SLIDESTREAM_MADE_UP_RUNTIME, file);
+    MadeUpRuntime& made = made_up_of(file);
+    made.fails_to_begin = says;
+    std::string first;
+    for (int i = 0; i < 3; ++i) {
+      std::string text;
+      try {
+        OnnxRuntime::load(file);
+      } catch (const ConfigError& error) {
+        text = error.what();
+      }
+      if (i == 0) first = text;
+      CHECK(text == first);
+    }
+    CHECK(made.beginnings == 1);
+    CHECK(first.starts_with(file + ": ONNX Runtime "));
+    return first.substr(first.find(" can't begin: ") + 1);
+  };
+  CHECK(failure_of("short.so", "Exception caught: std::bad_alloc") ==
+        "can't begin: there is no memory for it; raise the limit of memory");
+  CHECK(failure_of("other.so", "no such thing") == "can't begin: no such thing");
+}
 
 TEST_CASE("On a GPU algorithms are chosen by shape, without TF32, in as much memory as there is for them") {
   const MadeUpRuntime& made = made_up(onnx::ElementType::float32);
