@@ -124,7 +124,7 @@ class PictureWork {
 /// A setting that doesn't change what a report takes.
 std::string without_advice(std::string text) {
   constexpr std::string_view advice = "; raise pipeline.memory_mib";
-  if (text.ends_with(advice)) text.resize(text.size() - advice.size());
+  if (const auto at = text.rfind(advice); at != std::string::npos) text.resize(at);
   return text;
 }
 

@@ -9,6 +9,11 @@
 
 namespace slidestream {
 
+std::string advice_to_decode(std::uint64_t bytes) {
+  constexpr std::uint64_t mib = std::uint64_t{1} << 20;
+  return "raise pipeline.memory_mib to " + std::to_string((decode_memory_divisor * bytes + mib - 1) / mib);
+}
+
 DecodeMemory::Lease::~Lease() {
   if (memory_ != nullptr) memory_->give_back(bytes_);
 }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <mutex>
 #include <slidestream/slide.hpp>
+#include <string>
 
 #include "slide/level_coding.hpp"
 
@@ -13,6 +14,12 @@ namespace slidestream {
 
 /// Bytes of a tile up to which a thread keeps its buffer for the next tile, and no lease counts it: 1024 x 1024 in RGB.
 inline constexpr std::size_t most_kept_bytes = std::size_t{3} << 20;
+
+/// The part of `pipeline.memory_mib` that decoders may take in a run is one by this number.
+inline constexpr std::uint64_t decode_memory_divisor = 4;
+
+/// "raise pipeline.memory_mib to 16": with that, decoders may take so many bytes.
+std::string advice_to_decode(std::uint64_t bytes);
 
 /// Memory that decoders take for tiles, or what small levels take, bounded over all threads of a run. A thread holds
 /// one lease at a time, and works while it holds it, so that those who wait are served in the end. Thread-safe.

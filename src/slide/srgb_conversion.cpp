@@ -28,7 +28,7 @@ DecodeMemory::Lease memory_for_profile(const Slide::Impl& slide, std::uint64_t b
   if (bytes > slide.decode_memory->size()) {
     throw_slide_error(slide.info.path, "the table of its ICC profile takes " + mib(bytes) +
                                            " to read, and decoding may take " + mib(slide.decode_memory->size()) +
-                                           "; raise pipeline.memory_mib, or set input.colour = \"file\"");
+                                           "; " + advice_to_decode(bytes) + ", or set input.colour = \"file\"");
   }
   DecodeMemory::Lease lease = slide.decode_memory->take(bytes, slide.give_up);
   if (!lease) throw_stopped(slide.info.path, "waited for memory to read its ICC profile");

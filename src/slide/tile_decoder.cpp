@@ -71,7 +71,7 @@ DecodeMemory::Lease memory_for(const Slide::Impl& slide, std::size_t level, std:
   if (bytes > slide.decode_memory->size()) {
     throw_slide_error(slide.info.path, "level " + std::to_string(level) + " tile " + std::to_string(tile) + " takes " +
                                            mib(bytes) + " to decode, and decoding may take " +
-                                           mib(slide.decode_memory->size()) + "; raise pipeline.memory_mib");
+                                           mib(slide.decode_memory->size()) + "; " + advice_to_decode(bytes));
   }
   DecodeMemory::Lease lease = slide.decode_memory->take(bytes, slide.give_up);
   if (!lease) throw_stopped(slide.info.path, "waited for memory to decode tile " + std::to_string(tile));

@@ -213,7 +213,7 @@ class SmallLevels(HostileCase):
         number, unit = re.search(r"^host +([\d.]+) (KiB|MiB|GiB) at most", planned.stdout, re.MULTILINE).groups()
         result, peak = self.measure(slide, *settings, "--out", self.out, "--quiet", address_space=8192 * MIB)
         self.assertEqual(result.returncode, 1, result.stderr)
-        self.assertIn("level 0 tile 0 takes 256 MiB to decode, and decoding may take 16 MiB; raise pipeline.memory_mib",
+        self.assertIn("level 0 tile 0 takes 256 MiB to decode, and decoding may take 16 MiB; raise pipeline.memory_mib to 10",
                       result.stderr)
         self.assertLessEqual(peak, float(number) * UNITS[unit] + PROGRAM + 2 * THREAD)
 

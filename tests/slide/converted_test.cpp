@@ -168,7 +168,9 @@ TEST_CASE("a profile's table takes memory for decoding while it is read, and sli
     CHECK(std::string(error.what()) ==
           path.string() +
               ": the table of its ICC profile takes 2 MiB to read, and decoding may take 2 MiB; raise "
-              "pipeline.memory_mib, or set input.colour = \"file\"");
+              "pipeline.memory_mib to " +
+              std::to_string((4 * reading_bytes(profile) + (1U << 20U) - 1) >> 20U) +
+              ", or set input.colour = \"file\"");
   }
   options.give_up = [] { return true; };
   options.decode_memory = std::make_shared<DecodeMemory>(reading_bytes(profile));

@@ -39,6 +39,12 @@ std::string error_of_reading(const Slide& slide) {
 
 }  // namespace
 
+TEST_CASE("what a run must have for decoding is told in whole MiB, and is enough") {
+  CHECK(advice_to_decode(1) == "raise pipeline.memory_mib to 1");
+  CHECK(advice_to_decode(std::uint64_t{4} << 20) == "raise pipeline.memory_mib to 16");
+  CHECK(advice_to_decode((std::uint64_t{4} << 20) + 1) == "raise pipeline.memory_mib to 17");
+}
+
 TEST_CASE("leases are never more than the memory, and all are served") {
   DecodeMemory memory(10);
   std::atomic<std::uint64_t> taken{0}, most{0}, served{0};

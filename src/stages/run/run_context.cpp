@@ -51,7 +51,7 @@ int threads_of(const Config& config) noexcept {
 
 std::uint64_t decode_memory_bytes(const Config& config) noexcept {
   constexpr std::uint64_t of_thread = std::uint64_t{8} << 20;
-  return std::max((static_cast<std::uint64_t>(config.pipeline.memory_mib) << 20) / 4,
+  return std::max((static_cast<std::uint64_t>(config.pipeline.memory_mib) << 20) / decode_memory_divisor,
                   of_thread * static_cast<std::uint64_t>(threads_of(config)));
 }
 
@@ -62,7 +62,7 @@ void check_decode_memory(const Config& config, const Slide& slide, std::size_t l
   const std::uint64_t allowed = decode_memory_bytes(config);
   if (needed <= allowed) return;
   const auto mib = [](std::uint64_t bytes) { return std::to_string((bytes + (1U << 20) - 1) >> 20); };
-  std::uint64_t wanted = 4 * needed;
+  std::uint64_t wanted = decode_memory_divisor * needed;
   try {
     plan();
   } catch (const RoomError& error) {
