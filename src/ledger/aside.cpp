@@ -52,6 +52,14 @@ FolderLock::~FolderLock() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
+bool may_be_claimed(const fs::path& folder) noexcept {
+  const int descriptor = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return true;
+  const bool is_free = ::flock(descriptor, LOCK_SH | LOCK_NB) == 0;
+  ::close(descriptor);
+  return !is_free;
+}
+
 MoveAside::MoveAside(fs::path folder) : folder_(std::move(folder)), staging_(folder_ / staging_name) {
   std::error_code code;
   is_continued_ = !fs::create_directory(staging_, code);

@@ -26,6 +26,9 @@ class FolderLock {
   int descriptor_;
 };
 
+/// Whether a process may hold the folder's `FolderLock`: also where that can't be said.
+bool may_be_claimed(const std::filesystem::path& folder) noexcept;
+
 /// Whether files are being moved out of the folder, or that was interrupted. \throws OutputError where that can't be
 /// said
 bool is_moving_aside(const std::filesystem::path& folder);

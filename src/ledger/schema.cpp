@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "config/suggest.hpp"
+#include "ledger/aside.hpp"
 #include "ledger/fingerprint.hpp"
 #include "ledger/versions.hpp"
 
@@ -69,7 +70,10 @@ std::int64_t check_schema(Database& database) {
   const std::int64_t number = pragma(database, "PRAGMA user_version");
   if (number == 0 && pragma(database, "SELECT count(*) FROM sqlite_schema") == 0) {
     throw UnreadableError(database.file().string() +
-                          ": is empty: a run has only just begun there, or ended before it began; ask again");
+                          (may_be_claimed(database.file().parent_path())
+                               ? ": is empty: a run has only just begun there, or ended before it began; ask again"
+                               : ": holds no run: a start ended before its first slide; the same command starts it "
+                                 "again"));
   }
   if (pragma(database, "PRAGMA application_id") != application_id || number < 1) {
     throw UnreadableError(database.file().string() + ": isn't a ledger of this program");
@@ -156,6 +160,9 @@ std::unique_ptr<Database> open_checked(const std::filesystem::path& file) {
   if (network_file_system(file.parent_path()).empty()) {
     try {
       return open(DatabaseAccess::read_write);
+    } catch (const UnreadableError&) {
+      // Also for who only reads, whose connection would leave files behind.
+      throw;
     } catch (const OutputError&) {
       // No right to write, perhaps.
     }
