@@ -42,6 +42,7 @@ constexpr int rest_per_work = 20;
 Archive::Archive(const Config& config, const ExpandedInputs& inputs, const RunOptions& options)
     : config_(config),
       metrics_file_(options.metrics),
+      overwrite_(options.overwrite),
       limit_(FailureLimit::parse(options.max_failures)),
       manifest_(make_manifest(inputs, options)),
       network_state_(network_state(config)),
@@ -154,6 +155,10 @@ void Archive::tell_deadly_slides() const {
 /// Brings the folder of maps to what the ledger says.
 void Archive::place_maps() {
   if (map_files_.empty()) return;
+  if (!overwrite_) {
+    const std::vector<std::string> foreign = foreign_maps(config_, ledger_->listed_maps());
+    for (const std::string& line : spare_maps(config_, foreign)) spdlog::warn("{}", line);
+  }
   for (const std::size_t place : write_missing_maps(config_, *ledger_, map_files_)) {
     const std::string& path = manifest_[place].path;
     start_.damaged.push_back(ledger_->file().string() + ": damaged: the map of " + one_line(path) +

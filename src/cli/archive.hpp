@@ -110,6 +110,7 @@ class Archive {
 
   const Config& config_;
   std::string metrics_file_;
+  bool overwrite_;
   FailureLimit limit_;
   std::vector<std::string> map_files_;  ///< by place in the manifest; empty without maps
   std::vector<ManifestEntry> manifest_;

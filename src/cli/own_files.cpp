@@ -12,6 +12,7 @@
 #include <slidestream/error.hpp>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "cli/tiff_description.hpp"
@@ -24,6 +25,8 @@
 #include "ledger/start_notes.hpp"
 #include "output/views.hpp"
 #include "sink/deep_zoom.hpp"
+#include "sink/feature_file.hpp"
+#include "sink/file_digest.hpp"
 #include "sink/partial_folder.hpp"
 #include "sink/stray_files.hpp"
 #include "sink/view_page.hpp"
@@ -92,12 +95,7 @@ bool is_own_table(const fs::path& file) {
   return std::ranges::any_of(headers, [&text](std::string_view header) { return text.starts_with(header); });
 }
 
-/// Of .h5 the heap with the attributes' texts may lie anywhere.
-bool is_own_features(const fs::path& file) {
-  constexpr std::size_t most = std::size_t{64} << 20;
-  const std::string bytes = first_bytes(file, most);
-  return bytes.starts_with("\x89HDF") && bytes.find("slidestream") != std::string::npos;
-}
+bool is_own_features(const fs::path& file) { return first_bytes(file, 4) == "\x89HDF" && is_features_file(file); }
 
 bool is_empty_file(const fs::path& path) {
   std::error_code code;
@@ -161,7 +159,7 @@ constexpr std::array<Kind, 15> kinds = {{{".tif", is_own_tiff, true},
                                          {".dzi", is_own_deep_zoom},
                                          {".json", is_own_json},
                                          {".csv", is_own_table, true},
-                                         {".h5", is_own_features},
+                                         {".h5", is_own_features, true},
                                          {".prom", is_own_metrics},
                                          {".toml", is_own_settings},
                                          {".zarr", is_own_folder, true},
@@ -241,6 +239,13 @@ std::optional<fs::path> foreign_partial(const fs::path& partial) {
     is_own = is_own || is_empty_file(partial) || tiff_description(partial).find(image_mark) != std::string::npos;
   }
   return is_own ? std::nullopt : std::optional(partial);
+}
+
+/// Whether a file is what the ledger lists, or has nothing to lose. It is read only where its size is right.
+bool is_as_made(const fs::path& file, const Artifact& made) {
+  if (is_empty_file(file)) return true;
+  std::error_code code;
+  return fs::file_size(file, code) == made.bytes && file_digest(file) == made.digest;
 }
 
 bool is_link(const fs::path& path) { return type_of(path) == fs::file_type::symlink; }
@@ -349,7 +354,8 @@ void check_map_places(const fs::path& folder, const std::vector<std::string>& ma
 }
 
 FolderGuard::FolderGuard(const Config& config, bool overwrite, bool begins_anew)
-    : folder_(config.output.dir),
+    : config_(config),
+      folder_(config.output.dir),
       overwrite_(overwrite),
       begins_anew_(begins_anew),
       moves_maps_(begins_anew && Ledger::has_results(config)),
@@ -358,10 +364,19 @@ FolderGuard::FolderGuard(const Config& config, bool overwrite, bool begins_anew)
   if (!is_ours_ || overwrite_) return;
   try {
     const std::unique_ptr<Database> database = open_to_read(folder_ / ledger_name);
-    Statement files(*database, "SELECT file FROM artifacts");
-    while (files.step()) made_.insert((folder_ / files.text(0)).string());
-    Statement maps(*database, "SELECT map_name FROM slides WHERE map_name IS NOT NULL");
-    while (maps.step()) made_.insert((folder_ / map_path(maps.text(0))).string());
+    Statement files(*database, "SELECT file, bytes, digest FROM artifacts");
+    while (files.step()) {
+      const Artifact artifact = {"", "", files.text(0), static_cast<std::uint64_t>(files.integer(1)),
+                                 static_cast<std::uint64_t>(files.integer(2))};
+      made_.emplace((folder_ / artifact.file).string(), artifact);
+    }
+    Statement maps(*database, "SELECT map_name, map_columns, map_rows FROM slides WHERE map_name IS NOT NULL");
+    while (maps.step()) {
+      WindowMap map;
+      map.columns = maps.integer(1);
+      map.rows = maps.integer(2);
+      maps_.emplace((folder_ / map_path(maps.text(0))).string(), std::move(map));
+    }
     const std::unordered_set<std::int64_t> with_files = slides_with_files(*database);
     const bool has_lost_notes = may_have_lost_notes(*database);
     // One that was done may have lost what the ledger listed of it. One that failed has no files, and keeps the cause
@@ -412,7 +427,11 @@ void FolderGuard::check_file(const fs::path& file) const {
   const bool is_alike = is_folder ? holds_image(file) : fs::is_regular_file(file, code);
   if (!is_alike) return check_folder(file);
   const bool says_so = kind != nullptr && kind->always_says_so;
-  if (made_.contains(file.string())) return spare_foreign(file, says_so);
+  if (const auto made = made_.find(file.string()); made != made_.end()) {
+    const bool is_made = is_folder ? is_own(file) : is_as_made(file, made->second);
+    if (!is_made) spare(file);
+    return;
+  }
   if (is_empty_file(file)) return check_folder(file);
   const bool own = is_own(file);
   // A slide that a network failed on leaves its table of absent tiles.
@@ -431,18 +450,25 @@ void FolderGuard::check_folder(const fs::path& file) const {
   if (is_lost_with(folder)) throw SlideError(is_own(file) ? unlisted(folder) : refusal(folder));
 }
 
-/// Somebody may have put another file under the name, or what a program left of ours isn't known any more.
-void FolderGuard::spare_foreign(const fs::path& file, bool says_so) const {
-  if (!says_so || is_own(file)) return;
+/// Somebody may have put another file under the name, or changed ours.
+void FolderGuard::spare(const fs::path& file) const {
   const SetAside aside = set_aside(folder_, {file.lexically_relative(folder_).string()});
-  if (aside.folder.empty()) throw SlideError(aside.refusal.empty() ? refusal(file) : aside.refusal);
+  if (aside.folder.empty()) {
+    // A link leads out of the folder, where nothing moves. What says that it is this program's is replaced.
+    if (aside.refusal.empty() && is_own(file)) return;
+    throw SlideError(aside.refusal.empty() ? refusal(file) : aside.refusal);
+  }
   spdlog::warn("{}: isn't what this program wrote: moved to {}", one_line(file.string()),
                one_line(aside.folder.string()));
 }
 
 void FolderGuard::check_map(const fs::path& file) const {
   std::error_code code;
-  if (overwrite_ || file.empty() || made_.contains(file.string())) return;
+  if (overwrite_ || file.empty()) return;
+  if (const auto map = maps_.find(file.string()); map != maps_.end()) {
+    if (is_foreign_map(config_, map->second, file)) spare(file);
+    return;
+  }
   check_visible<SlideError>(file);
   if (type_of(file) == fs::file_type::not_found) return;
   if (is_link(file)) throw SlideError(refusal(file));
@@ -472,8 +498,12 @@ bool FolderGuard::may_be_left(const fs::path& file) const {
 }
 
 void FolderGuard::check_page(const fs::path& page) const {
-  const bool is_foreign = type_of(page) == fs::file_type::regular && !is_view_page(page);
-  if (is_foreign && made_.contains(page.string())) return spare_foreign(page, true);
+  const bool is_file = type_of(page) == fs::file_type::regular;
+  if (const auto made = made_.find(page.string()); is_file && made != made_.end()) {
+    if (!is_as_made(page, made->second)) spare(page);
+    return;
+  }
+  const bool is_foreign = is_file && !is_view_page(page);
   if (is_link(page) || is_foreign) throw SlideError(refusal(page));
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <slidestream/config.hpp>
+#include <slidestream/results.hpp>
 
 /// \file
 /// Which of the files that are to be written are there already, and whose they are.
@@ -51,11 +52,13 @@ class FolderGuard {
   /// \throws ConfigError as `Ledger::check_folder`, `check_map_places` and `check_target`.
   void check_names(const Config& config, const std::vector<std::string>& maps) const;
 
-  /// Checks a slide's file before it is begun. Thread-safe. \throws SlideError as `check_target`.
+  /// Checks a slide's file before it is begun. One that the ledger lists, and that isn't what was written, moves to the
+  /// files of failed slides, with a warning. Thread-safe. \throws SlideError as `check_target`, and where it can't move
   void check_file(const std::filesystem::path& file) const;
 
   /// Checks the name of a slide's map before the slide is begun: the ledger lists the map, or an earlier process may
-  /// have made it, or nothing is there. An empty path is none. Thread-safe. \throws SlideError as `check_target`.
+  /// have made it, or nothing is there. A listed one that can't be the ledger's moves as in `check_file`. An empty path
+  /// is none. Thread-safe. \throws SlideError as `check_target`.
   void check_map(const std::filesystem::path& file) const;
 
   /// Checks the name that an image has while it is written. Warns where another run of this program has begun an image
@@ -66,24 +69,25 @@ class FolderGuard {
   /// Checks the folder of chunks or tiles, where the file that says whose it is isn't there.
   void check_folder(const std::filesystem::path& file) const;
   void check_page(const std::filesystem::path& page) const;
-  /// Moves a file that the ledger lists, and that another program wrote, to the files of failed slides, with a warning.
-  /// \throws SlideError where it can't
-  void spare_foreign(const std::filesystem::path& file, bool says_so) const;
+  /// \throws SlideError where it can't move
+  void spare(const std::filesystem::path& file) const;
   /// Whether a file may be what an earlier process of this ledger made, though the ledger doesn't list it.
   bool may_be_left(const std::filesystem::path& file) const;
   /// What the names of the slide's files begin with that a file is of; nothing: the ledger has no such slide.
   std::optional<std::string> slide_of(const std::filesystem::path& file) const;
   std::string unlisted(const std::filesystem::path& file) const;
 
+  Config config_;
   std::filesystem::path folder_;
   bool overwrite_;
   bool begins_anew_;
-  bool moves_maps_;                               ///< with other results, before the first is written
-  bool had_ledger_;                               ///< before the run
-  bool is_ours_;                                  ///< it has a ledger, which the run continues
-  std::unordered_set<std::string> made_;          ///< files and maps that the ledger lists, whatever became of them
-  std::unordered_map<std::string, bool> slides_;  ///< `may_be_left`, by what the names of their files begin with
-  std::unordered_set<std::string> tried_;         ///< of these, slides that a process of this ledger has worked on
+  bool moves_maps_;                                  ///< with other results, before the first is written
+  bool had_ledger_;                                  ///< before the run
+  bool is_ours_;                                     ///< it has a ledger, which the run continues
+  std::unordered_map<std::string, Artifact> made_;   ///< files that the ledger lists, whatever became of them
+  std::unordered_map<std::string, WindowMap> maps_;  ///< that it lists, without values
+  std::unordered_map<std::string, bool> slides_;     ///< `may_be_left`, by what the names of their files begin with
+  std::unordered_set<std::string> tried_;            ///< of these, slides that a process of this ledger has worked on
 };
 
 }  // namespace slidestream::cli

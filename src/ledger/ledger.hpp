@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -124,8 +125,10 @@ class Ledger {
   /// calls `work`, which calls `import` for every slide that was found. Then `check` gets what `image_names` is going
   /// to give. Nothing changes when either throws. \throws ConfigError where that would lose something: a run's own
   /// results, or slides of an earlier joining that aren't imported this time.
+  /// \param former  canonical paths of slides that the joined ledgers have, and not among their inputs any more
   void join(const std::vector<ManifestEntry>& manifest, const std::function<void()>& work,
-            const std::function<void(const std::vector<std::string>& names)>& check);
+            const std::function<void(const std::vector<std::string>& names)>& check,
+            const std::unordered_set<std::string>& former = {});
   /// A slide that another ledger has.
   struct Imported {
     SlideResult result;  ///< without the map's values; artifacts as paths in this ledger's folder, or absolute
@@ -138,8 +141,8 @@ class Ledger {
   };
   /// Maps that the ledger has.
   struct ListedMaps {
-    std::unordered_set<std::string> slides;  ///< canonical paths
-    std::unordered_set<std::string> files;   ///< in the folder `maps`
+    std::unordered_set<std::string> slides;            ///< canonical paths
+    std::unordered_map<std::string, WindowMap> files;  ///< in the folder `maps`; without values
   };
   ListedMaps listed_maps();
   enum class Import { added, known, different, damaged };
@@ -240,7 +243,7 @@ class Ledger {
   std::vector<std::string> name_images();
   void redo_row(std::int64_t id);
   void forget_manifest();
-  void check_that_joining_loses_nothing();
+  void check_that_joining_loses_nothing(const std::unordered_set<std::string>& former);
   void release();
   void keep_row(const Ended& ended);
   bool may_have_left(const Slide& slide, const SlideResult& result);

@@ -52,16 +52,19 @@ Ledger::Import judge(const Before& before, const Ledger::Imported& other) {
 Ledger::ListedMaps Ledger::listed_maps() {
   const std::lock_guard lock(mutex_);
   ListedMaps listed;
-  Statement select(database_, "SELECT canonical, map_name FROM slides WHERE map_columns > 0");
+  Statement select(database_, "SELECT canonical, map_name, map_columns, map_rows FROM slides WHERE map_columns > 0");
   while (select.step()) {
     listed.slides.insert(select.text(0));
-    listed.files.insert(select.text(1));
+    WindowMap& map = listed.files[select.text(1)];
+    map.columns = select.integer(2);
+    map.rows = select.integer(3);
   }
   return listed;
 }
 
 void Ledger::join(const std::vector<ManifestEntry>& manifest, const std::function<void()>& work,
-                  const std::function<void(const std::vector<std::string>& names)>& check) {
+                  const std::function<void(const std::vector<std::string>& names)>& check,
+                  const std::unordered_set<std::string>& former) {
   change([&] {
     Statement own(database_,
                   "SELECT count(*) FROM slides WHERE state = 'done' AND NOT EXISTS (SELECT 1 FROM meta WHERE name = "
@@ -90,34 +93,48 @@ void Ledger::join(const std::vector<ManifestEntry>& manifest, const std::functio
       slides_[i].path = manifest[i].path;
     }
     work();
-    check_that_joining_loses_nothing();
+    check_that_joining_loses_nothing(former);
     check(name_images());
     database_.execute("INSERT OR REPLACE INTO meta VALUES('joined', 1)");
   });
 }
 
-void Ledger::check_that_joining_loses_nothing() {
+void Ledger::check_that_joining_loses_nothing(const std::unordered_set<std::string>& former) {
+  struct Lost {
+    std::size_t count = 0;
+    std::string first;
+  };
+  Lost nowhere;
+  Lost no_inputs;
+  const auto add = [](Lost& to, const Statement& row) {
+    if (to.count++ == 0) to.first = row.text(0);
+  };
   // What isn't imported now and failed before may as well be missing.
   Statement reset(database_, "UPDATE slides SET state = 'pending' WHERE id = ?1 AND state <> 'done'");
   Statement lost(database_, "SELECT path FROM slides WHERE id = ?1 AND state = 'done'");
-  std::size_t count = 0;
-  std::string first;
   for (std::size_t i = 0; i < slides_.size(); ++i) {
     if (joined_[i] != 0) continue;
     reset.bind(1, slides_[i].id).run();
     lost.bind(1, slides_[i].id);
-    if (lost.step() && count++ == 0) first = lost.text(0);
+    if (lost.step()) add(nowhere, lost);
     lost.reset();
   }
-  Statement others(database_, "SELECT path FROM slides WHERE position IS NULL AND state = 'done' ORDER BY canonical");
-  while (others.step()) {
-    if (count++ == 0) first = others.text(0);
+  Statement others(database_,
+                   "SELECT path, canonical FROM slides WHERE position IS NULL AND state = 'done' ORDER BY canonical");
+  while (others.step()) add(former.contains(others.text(1)) ? no_inputs : nowhere, others);
+  const auto holds = [this](const Lost& those) {
+    return database_.file().parent_path().string() + ": holds " + std::to_string(those.count) +
+           (those.count == 1 ? " slide" : " slides") + " of an earlier joining that ";
+  };
+  if (nowhere.count > 0) {
+    throw ConfigError(holds(nowhere) + "none of the folders has, first " + one_line(nowhere.first) +
+                      "; name its folder, too, or use --fresh to move the earlier results aside");
   }
-  if (count == 0) return;
-  throw ConfigError(database_.file().parent_path().string() + ": holds " + std::to_string(count) +
-                    (count == 1 ? " slide" : " slides") +
-                    " of an earlier joining that none of the folders has, first " + one_line(first) +
-                    "; name its folder, too, or use --fresh to move the earlier results aside");
+  if (no_inputs.count == 0) return;
+  throw ConfigError(holds(no_inputs) + (no_inputs.count == 1 ? "isn't" : "aren't") +
+                    " among the inputs of the folders any more, first " + one_line(no_inputs.first) +
+                    "; --fresh leaves " + (no_inputs.count == 1 ? "it" : "them") +
+                    " out, and moves the earlier results aside");
 }
 
 Ledger::Import Ledger::import(std::size_t slide, const Imported& other) {

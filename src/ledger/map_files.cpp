@@ -1,10 +1,15 @@
 #include "ledger/map_files.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <slidestream/error.hpp>
+#include <system_error>
 #include <unordered_set>
 #include <utility>
 
+#include "config/suggest.hpp"
+#include "ledger/artifact_files.hpp"
 #include "ledger/image_names.hpp"
 #include "ledger/ledger_view.hpp"
 #include "output/names.hpp"
@@ -45,6 +50,46 @@ std::vector<std::string> map_files(const Config& config, const ExpandedInputs& i
   for (std::size_t i = 0; i < inputs.slides.size(); ++i)
     manifest.push_back({inputs.slides[i], inputs.canonical[i], true});
   return named_maps(config, manifest, std::vector<std::string>(manifest.size()));
+}
+
+bool is_foreign_map(const Config& config, const WindowMap& map, const std::filesystem::path& file) {
+  namespace fs = std::filesystem;
+  std::error_code code;
+  if (map.columns <= 0 || map.rows <= 0 || !fs::is_regular_file(fs::symlink_status(file, code))) return false;
+  return fs::file_size(file, code) > 0 && !code && !is_whole_map(config, map, file);
+}
+
+std::vector<std::string> foreign_maps(const Config& config, const Ledger::ListedMaps& listed) {
+  std::vector<std::string> found;
+  if (config.output.maps == MapFormat::none) return found;
+  const std::string suffix = config.output.maps == MapFormat::tiff ? ".tif" : ".npy";
+  const std::filesystem::path folder = config.output.dir;
+  for (const auto& [file, map] : listed.files) {
+    // Those of another format are of an earlier run.
+    // A damaged row may have any name.
+    const bool is_name = file.find('/') == std::string::npos && file.find('\0') == std::string::npos;
+    if (is_name && file.ends_with(suffix) && is_foreign_map(config, map, folder / map_path(file)))
+      found.push_back(file);
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+std::vector<std::string> spare_maps(const Config& config, const std::vector<std::string>& files) {
+  std::vector<std::string> lines;
+  const std::filesystem::path folder = config.output.dir;
+  for (const std::string& file : files) {
+    const std::string path = (folder / map_path(file)).string();
+    const SetAside aside = set_aside(folder, {map_path(file)});
+    if (aside.folder.empty()) {
+      throw OutputError(aside.refusal.empty()
+                            ? one_line(path) +
+                                  ": isn't what this program wrote, and lies outside of the folder; move it away"
+                            : aside.refusal);
+    }
+    lines.push_back(one_line(path) + ": isn't what this program wrote: moved to " + one_line(aside.folder.string()));
+  }
+  return lines;
 }
 
 std::vector<std::size_t> write_missing_maps(const Config& config, Ledger& ledger,

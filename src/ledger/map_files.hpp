@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,15 @@ std::vector<std::string> map_files(const Config& config, const std::vector<Manif
 
 /// The same of a folder without a ledger.
 std::vector<std::string> map_files(const Config& config, const ExpandedInputs& inputs);
+
+/// Whether a file that isn't empty has the name of a ledger's map of this size, and can't be that.
+bool is_foreign_map(const Config& config, const WindowMap& map, const std::filesystem::path& file);
+
+/// Which of the maps that a ledger lists have such a file, in order.
+std::vector<std::string> foreign_maps(const Config& config, const Ledger::ListedMaps& listed);
+
+/// Moves these to the files of failed slides, and returns a line for each. \throws OutputError where one can't move
+std::vector<std::string> spare_maps(const Config& config, const std::vector<std::string>& files);
 
 /// Writes the maps of the ledger's slides that have no whole file, or one of another name. Returns the places of slides
 /// whose map in the ledger isn't what was written. \throws OutputError.

@@ -9,6 +9,7 @@
 #include <slidestream/pipeline.hpp>
 #include <system_error>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "config/suggest.hpp"
@@ -111,6 +112,12 @@ void tell_left_out(Part& part, MergeResult& result) {
   result.warnings.push_back(part.folder + ": " + std::to_string(select.integer(0)) +
                             (is_one ? " slide of its earlier runs wasn't among its last inputs, and is left out"
                                     : " slides of its earlier runs weren't among its last inputs, and are left out"));
+}
+
+/// Adds the canonical paths of these slides that were done.
+void add_former(Part& part, std::unordered_set<std::string>& former) {
+  Statement select(*part.database, "SELECT canonical FROM slides WHERE position IS NULL AND state = 'done'");
+  while (select.step()) former.insert(select.text(0));
 }
 
 /// By position where the manifests agree; paths settle the rest.
@@ -253,7 +260,7 @@ Ledger::Options ledger_options_of(const MergeOptions& options) {
 
 /// Warns of files of slides that aren't there: they stay in the folders that were joined.
 void tell_absent(LedgerView& view, const fs::path& out, MergeResult& result) {
-  std::size_t absent = 0;
+  std::size_t& absent = result.absent;
   std::string first;
   view.for_each([&](const SlideResult& slide) {
     for (const Artifact& artifact : slide.artifacts) {
@@ -281,6 +288,9 @@ void join(std::vector<Part>& parts, const std::vector<std::pair<std::string, std
   const auto bins = static_cast<std::size_t>(result.config.analysis.bins);
   Joiner joiner(ledger, manifest, bins, options);
   const Ledger::ListedMaps listed = ledger.listed_maps();
+  const std::vector<std::string> foreign = foreign_maps(result.config, listed);
+  std::unordered_set<std::string> former;
+  for (Part& part : parts) add_former(part, former);
   const auto import_all = [&] {
     for (Part& part : parts) {
       // No longer than it takes: where the part's own run goes on, its writes may have to wait.
@@ -290,12 +300,14 @@ void join(std::vector<Part>& parts, const std::vector<std::pair<std::string, std
     }
     joiner.check_failures();
   };
-  ledger.join(manifest, import_all, [&](const std::vector<std::string>& names) {
+  const auto check_names = [&](const std::vector<std::string>& names) {
     check_maps(result.config, manifest, map_files(result.config, manifest, names), listed);
-  });
+  };
+  ledger.join(manifest, import_all, check_names, former);
   result.twice = joiner.twice();
   // From here on the results are kept; only their files may be missing.
   try {
+    for (std::string& line : spare_maps(result.config, foreign)) result.warnings.push_back(std::move(line));
     // All of them were read and found whole a moment ago.
     if (!write_missing_maps(result.config, ledger, map_files(result.config, ledger, manifest)).empty()) {
       throw OutputError(ledger.file().string() + ": damaged: a map isn't what was written");

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <mutex>
 #include <slidestream/error.hpp>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,9 @@
 
 namespace slidestream {
 namespace {
+
+/// What `coords` names as its maker.
+constexpr const char* creator = "slidestream";
 
 /// The library may be built without locks of its own.
 std::mutex& library() {
@@ -116,7 +120,7 @@ void describe_coords(const Handle& coords, const FeatureDescription& about) {
   write_number(coords, "level0_width", about.level0.width);
   write_number(coords, "level0_height", about.level0.height);
   write_text(coords, "name", about.name);
-  write_text(coords, "creator", "slidestream");
+  write_text(coords, "creator", creator);
   write_number(coords, "patch_level", about.level);
   write_number(coords, "custom_downsample", 1.0);
 }
@@ -157,6 +161,42 @@ std::vector<std::byte> make_file(const FeatureDescription& about, std::span<cons
   return bytes;
 }
 
+/// Whether an attribute is one text, of any length, and which.
+bool has_text(const Handle& of, const char* name, std::string_view wanted) {
+  const Handle attribute(H5Aopen(of.get(), name, H5P_DEFAULT), H5Aclose);
+  const Handle type(H5Aget_type(attribute.get()), H5Tclose);
+  const Handle space(H5Aget_space(attribute.get()), H5Sclose);
+  if (H5Tis_variable_str(type.get()) <= 0 || H5Sget_simple_extent_npoints(space.get()) != 1) return false;
+  char* text = nullptr;
+  check(H5Aread(attribute.get(), type.get(), &text));
+  const bool is_equal = text != nullptr && text == wanted;
+  H5free_memory(text);
+  return is_equal;
+}
+
+herr_t end_at_first(hid_t, const char*, const H5A_info_t*, void*) { return 1; }
+
+bool holds_features_alone(const std::filesystem::path& path) {
+  const std::lock_guard lock(library());
+  check(H5open());
+  check(H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr));
+  const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+#if H5_VERSION_GE(1, 12, 1) || (H5_VERSION_GE(1, 10, 7) && !H5_VERSION_GE(1, 12, 0))
+  // Some network file systems have no locks.
+  check(H5Pset_file_locking(access.get(), false, true));
+#endif
+  const Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose);
+  H5G_info_t root{};
+  check(H5Gget_info(file.get(), &root));
+  const bool has_features = H5Lexists(file.get(), "features", H5P_DEFAULT) > 0;
+  if (root.nlinks != (has_features ? 2 : 1)) return false;
+  if (H5Aiterate2(file.get(), H5_INDEX_NAME, H5_ITER_NATIVE, nullptr, end_at_first, nullptr) != 0) return false;
+  const Handle coords(H5Dopen2(file.get(), "coords", H5P_DEFAULT), H5Dclose);
+  if (!has_text(coords, "creator", creator)) return false;
+  // Another program's vectors may have been added to this program's corners.
+  return !has_features || H5Aexists_by_name(file.get(), "features", "encoder", H5P_DEFAULT) > 0;
+}
+
 void write(const std::filesystem::path& file, const FeatureDescription& description,
            std::span<const TileCorner> corners, std::optional<std::span<const float>> vectors) {
   try {
@@ -183,6 +223,14 @@ void write_features(const std::filesystem::path& file, const FeatureDescription&
 void write_coordinates(const std::filesystem::path& file, const FeatureDescription& description,
                        std::span<const TileCorner> corners) {
   write(file, description, corners, std::nullopt);
+}
+
+bool is_features_file(const std::filesystem::path& file) noexcept {
+  try {
+    return holds_features_alone(file);
+  } catch (const std::exception&) {
+    return false;
+  }
 }
 
 }  // namespace slidestream

@@ -45,4 +45,8 @@ void write_features(const std::filesystem::path& file, const FeatureDescription&
 void write_coordinates(const std::filesystem::path& file, const FeatureDescription& description,
                        std::span<const TileCorner> corners);
 
+/// Whether a file says that this program wrote it, and has no more groups, datasets and attributes of the whole than
+/// this program gives it. False where it can't be read.
+bool is_features_file(const std::filesystem::path& file) noexcept;
+
 }  // namespace slidestream

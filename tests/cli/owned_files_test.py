@@ -681,6 +681,51 @@ class Earlier(BatchCase):
                 self.assertEqual((self.out / "earlier-failed/images" / name).read_text(), "theirs")
                 self.assertDone(run("verify", self.out))
 
+    def test_listed_files_that_were_changed_move_with_a_line(self):
+        slides = self.folder_of("a.svs")
+        for options, name in ((["--operators", "tissue"], "images/a.tissue.geojson"), (["--operators", "tissue"], "images/a.tissue.ome.tif"),
+                              (["--maps", "npy"], "maps/a.npy"), (["--maps", "tiff"], "maps/a.tif")):
+            with self.subTest(name):
+                shutil.rmtree(self.out, ignore_errors=True)
+                command = [slides, "--out", self.out, *options]
+                self.assertDone(run(*command))
+                file = self.out / name
+                whole = file.read_bytes()
+                # This program's mark may still be in it.
+                theirs = whole[:-7]
+                file.write_bytes(theirs)
+                self.assertIn(f"{file}: isn't what this program wrote: moved to {self.out}/earlier-failed",
+                              self.assertDone(run(*command)).stderr)
+                self.assertEqual(file.read_bytes(), whole)
+                self.assertEqual((self.out / "earlier-failed" / name).read_bytes(), theirs)
+                self.assertDone(run("verify", self.out))
+                file.write_bytes(theirs)
+                self.assertDone(run(*command, "--overwrite"))
+                self.assertEqual(file.read_bytes(), whole)
+                self.assertFalse((self.out / "earlier-failed/2").exists())
+
+    def test_a_listed_map_of_a_slide_that_changed_moves_only_if_it_is_another(self):
+        slides, file = self.folder_of("a.svs"), self.out / "maps/a.npy"
+        command = [slides, "--out", self.out, "--maps", "npy"]
+        self.assertDone(run(*command))
+        os.utime(slides / "a.svs", ns=(1, 1))
+        self.assertDone(run(*command))
+        self.assertFalse((self.out / "earlier-failed").exists())
+        file.write_text("theirs")
+        os.utime(slides / "a.svs", ns=(2, 2))
+        self.assertDone(run(*command))
+        self.assertEqual((self.out / "earlier-failed/maps/a.npy").read_text(), "theirs")
+
+    def test_a_listed_map_that_another_program_changed_moves_in_a_merge(self):
+        slides, part, file = self.folder_of("a.svs"), self.folder / "part", self.out / "maps/a.npy"
+        self.assertDone(run(slides, "--out", part, "--maps", "npy"))
+        self.assertDone(run("merge", part, "--out", self.out))
+        file.write_text("theirs")
+        self.assertIn(f"{file}: isn't what this program wrote: moved to",
+                      self.assertDone(run("merge", part, "--out", self.out)).stderr)
+        self.assertEqual((self.out / "earlier-failed/maps/a.npy").read_text(), "theirs")
+        self.assertEqual(file.read_bytes(), (part / "maps/a.npy").read_bytes())
+
     def test_files_of_before_move_with_a_line(self):
         for kind in "ome-tiff", "ome-zarr":
             with self.subTest(kind):

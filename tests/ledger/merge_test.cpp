@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "ledger/aside.hpp"
+#include "ledger/schema.hpp"
 #include "ledger/slide_row.hpp"
 #include "ledger_runs.hpp"
 #include "output/text.hpp"
@@ -411,6 +413,44 @@ TEST_CASE("a part whose start came to no slide is refused by name") {
   CHECK_FALSE(fs::exists(out));
 }
 
+TEST_CASE("a merge says of slides that left the list how they are left out") {
+  const TemporaryFolder folder;
+  const auto manifest = make_files(folder, 3);
+  const Config a = ledger_config(folder / "a");
+  const std::string b = (folder / "b").string();
+  const std::string out = (folder / "out").string();
+  make_part(a, manifest, {0, 1});
+  make_part(ledger_config(b), {manifest[2]}, {0});
+  merge_ledgers({a.output.dir, b}, out);
+  make_part(a, {manifest[0]}, {});
+  const auto refusal = [&](const std::vector<std::string>& folders) {
+    return message_of<ConfigError>([&] { merge_ledgers(folders, out); });
+  };
+  CHECK(refusal({a.output.dir, b}) ==
+        out + ": holds 1 slide of an earlier joining that isn't among the inputs of the folders any more, first " +
+            manifest[1].path + "; --fresh leaves it out, and moves the earlier results aside");
+  // One that can be joined is told first.
+  CHECK(contains(refusal({a.output.dir}), "holds 1 slide of an earlier joining that none of the folders has, first " +
+                                              manifest[2].path + "; name its folder, too"));
+  CHECK(merge_ledgers({a.output.dir, b}, out, {true, {}}).corpus.done == 2);
+  CHECK(merge_ledgers({a.output.dir, b}, out).corpus.done == 2);
+}
+
+TEST_CASE("a ledger without a table is read and told, and nothing is left beside it") {
+  const TemporaryFolder folder;
+  const fs::path file = folder / ledger_name;
+  { Database(file, DatabaseAccess::create).execute("PRAGMA journal_mode = WAL"); }
+  REQUIRE(fs::file_size(file) > 0);
+  const auto told = [&] { return message_of<UnreadableError>([&] { open_to_read(file); }); };
+  CHECK(told() ==
+        file.string() + ": holds no run: a start ended before its first slide; the same command starts it again");
+  {
+    const FolderLock held(folder / "");
+    CHECK(contains(told(), ": is empty: a run has only just begun there, or ended before it began; ask again"));
+  }
+  CHECK(std::distance(fs::directory_iterator(file.parent_path()), fs::directory_iterator()) == 1);
+}
+
 TEST_CASE("files of a part that are gone are told") {
   const TemporaryFolder folder;
   const auto manifest = make_files(folder, 2);
@@ -432,6 +472,7 @@ TEST_CASE("files of a part that are gone are told") {
   REQUIRE(told.size() == 1);
   CHECK(contains(told[0], "1 file of slides isn't there: "));
   CHECK(contains(told[0], "a/images/slide-1.sobel.ome.tif; "));
+  CHECK(merge_ledgers({config.output.dir}, (folder / "out").string()).absent == 1);
 }
 
 TEST_CASE("a part that still runs is told") {

@@ -349,6 +349,14 @@ class Features(Models):
         file.unlink()
         self.must(*command)
         self.assertEqual(file.read_bytes(), whole)
+        # One that another program wrote, or added to.
+        for mode, moved in ("w", "earlier-failed"), ("a", "earlier-failed/2"):
+            with h5py.File(file, mode) as theirs:
+                theirs.attrs["mine"] = "TRIDENT"
+            theirs = file.read_bytes()
+            self.must(*command)
+            self.assertEqual(file.read_bytes(), whole)
+            self.assertEqual((out / moved / "features" / "slide.h5").read_bytes(), theirs)
         # What a run of an earlier version left that was killed is in nobody's way.
         (out / "features" / "slide.partial.h5").write_text("half of it")
         file.write_bytes(whole[:100])

@@ -1,6 +1,7 @@
 // Features of tiles as HDF5: the same bytes, and nothing left of what can't be written.
 
 #include <doctest/doctest.h>
+#include <hdf5.h>
 
 #include <filesystem>
 #include <fstream>
@@ -76,6 +77,38 @@ TEST_CASE("Features that can't be written leave nothing, and a line") {
                          ((folder / "full.h5").string() + ": File too large").c_str(), OutputError);
   }
   CHECK_FALSE(fs::exists(folder / "full.h5"));
+}
+
+TEST_CASE("A file of features is known, unless another program added to it") {
+  const TemporaryFolder folder;
+  written(folder / "features.h5", 23);
+  write_coordinates(folder / "coords.h5", some_description(), some_corners(3));
+  written(folder / "none.h5", 0);
+  CHECK(is_features_file(folder / "none.h5"));
+  const auto change = [&](const char* name, const auto& changed) {
+    const fs::path file = folder / name;
+    CHECK(is_features_file(file));
+    const hid_t opened = H5Fopen(file.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+    REQUIRE(opened >= 0);
+    changed(opened);
+    H5Fclose(opened);
+    CHECK_FALSE(is_features_file(file));
+  };
+  change("features.h5", [](hid_t file) { H5Gclose(H5Gcreate2(file, "mine", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)); });
+  // As programs do that add vectors to corners.
+  change("coords.h5", [](hid_t file) {
+    const hid_t space = H5Screate(H5S_SCALAR);
+    H5Dclose(H5Dcreate2(file, "features", H5T_IEEE_F32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    H5Sclose(space);
+  });
+  written(folder / "attribute.h5", 2);
+  change("attribute.h5", [](hid_t file) {
+    const hid_t space = H5Screate(H5S_SCALAR);
+    H5Aclose(H5Acreate2(file, "mine", H5T_STD_I64LE, space, H5P_DEFAULT, H5P_DEFAULT));
+    H5Sclose(space);
+  });
+  CHECK_FALSE(is_features_file(folder.write("text.h5", std::string("\x89HDF slidestream"))));
+  CHECK_FALSE(is_features_file(folder / "absent.h5"));
 }
 
 TEST_CASE("Features are written over nothing, and through no link") {
