@@ -181,6 +181,18 @@ class Statuses(BatchCase):
             (slides / f"{number}.svs").write_bytes(b"no slide")
         return slides
 
+    def test_a_merge_with_a_file_that_is_gone(self):
+        slides, part = self.folder_of("a.svs"), self.folder / "part"
+        self.assertDone(run("convert", slides, "--out", part))
+        self.assertDone(run("merge", part, "--out", self.out))
+        image = part / "images/a.identity.ome.tif"
+        image.unlink()
+        result = run("merge", part, "--out", self.out)
+        self.assertEqual(result.returncode, 3, result.stderr)
+        self.assertIn("1 file of slides isn't there", result.stderr)
+        self.assertDone(run("convert", slides, "--out", part))
+        self.assertDone(run("merge", part, "--out", self.out))
+
     def test_failed_slides(self):
         result = run(self.slides_with_failures(), "--out", self.out)
         self.assertEqual(result.returncode, 1, result.stderr)
