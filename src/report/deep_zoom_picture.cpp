@@ -111,7 +111,7 @@ std::string tile_picture(const fs::path& folder, const std::string& file, std::s
     const std::string tiles = fs::path(file).replace_extension().string() + "_files";
     const std::string name = tiles + "/" + std::to_string(level) + "/0_0.jpg";
     check_own_file(folder, name, 0);
-    const std::string bytes = read_file(folder / name, most_tile_bytes, FileOrigin::own);
+    std::string bytes = read_file(folder / name, most_tile_bytes, FileOrigin::own);
     if (bytes.size() > most) continue;
     const std::string fault =
         fault_of_jpeg(bytes, dzi_side(image.width, last - level), dzi_side(image.height, last - level));

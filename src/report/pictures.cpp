@@ -264,8 +264,8 @@ Json map_json(const MapPicture& picture) {
 }  // namespace
 
 OpenOptions picture_options(const PictureSource& source) {
+  if (source.config == nullptr) return {};
   const OpenOptions bounds;
-  if (source.config == nullptr) return bounds;
   OpenOptions options = open_options(*source.config, source.path);
   options.max_tiles = std::min(options.max_tiles, bounds.max_tiles);
   if (options.openslide != "never") options.openslide = "auto";

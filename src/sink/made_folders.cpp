@@ -70,7 +70,7 @@ std::shared_ptr<const MadeFolders::Open> MadeFolders::open(int root, const std::
   if (made == made_.end()) make(in, name, folder);
   const int descriptor = ::openat(in, name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (descriptor < 0) fail(errno, folder);
-  const auto opened = std::make_shared<const Open>(descriptor);
+  auto opened = std::make_shared<const Open>(descriptor);
   struct ::stat about {};
   if (::fstat(descriptor, &about) != 0) fail(errno, folder);
   if (made == made_.end()) {

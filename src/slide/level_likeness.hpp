@@ -43,6 +43,6 @@ struct LevelLikeness {
 LevelLikeness likeness_of(const Slide& slide, std::size_t larger, std::size_t level, const OpenBudget& budget);
 
 /// Most bytes of pictures that `likeness_of` holds at a time for these levels, as files have them.
-std::uint64_t likeness_bytes(const Slide& slide, std::size_t larger, std::size_t level);
+std::uint64_t likeness_bytes(const Slide& slide, std::size_t larger, std::size_t number);
 
 }  // namespace slidestream
