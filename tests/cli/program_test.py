@@ -725,6 +725,10 @@ class Untrusted(Case):
     def test_status_of_a_ledger_that_is_still_empty(self):
         self.out.mkdir()
         (self.out / "run.sqlite").touch()
+        self.assertOneLine(run("status", self.out), 2, "a start ended before its first slide")
+        held = os.open(self.out, os.O_RDONLY)
+        self.addCleanup(os.close, held)
+        fcntl.flock(held, fcntl.LOCK_EX)
         self.assertOneLine(run("status", self.out), 2, "has only just begun there")
 
     def test_a_hangup_writes_what_is_done(self):
