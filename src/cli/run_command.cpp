@@ -26,6 +26,7 @@
 #include "cli/command.hpp"
 #include "cli/dry_run.hpp"
 #include "cli/failure_limit.hpp"
+#include "cli/folder_guard.hpp"
 #include "cli/image_file.hpp"
 #include "cli/logging.hpp"
 #include "cli/own_files.hpp"
