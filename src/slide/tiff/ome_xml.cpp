@@ -16,9 +16,16 @@
 #include "slide/tiff/aperio.hpp"
 #include "slide/tiff/grey_planes.hpp"
 #include "slide/tiff/pyramid.hpp"
+#include "slide/tiff/xml_nodes.hpp"
 
 namespace slidestream {
 namespace {
+
+using xml::attribute_of;
+using xml::child_of;
+using xml::for_each_element;
+using xml::has_attribute;
+using xml::is_named;
 
 constexpr std::size_t most_ome_properties = 1000;
 constexpr std::size_t most_dimension = 65536;
@@ -27,47 +34,6 @@ constexpr std::size_t most_named_directories = std::size_t{1} << 17;
 
 /// Planes in other files, of all images.
 constexpr std::size_t most_elsewhere = 4096;
-
-/// A name without its prefix.
-std::string_view local(const char* name) {
-  const std::string_view whole = name;
-  const std::size_t colon = whole.find(':');
-  return colon == std::string_view::npos ? whole : whole.substr(colon + 1);
-}
-
-bool is_named(const pugi::xml_node& node, std::string_view name) {
-  return node.type() == pugi::node_element && local(node.name()) == name;
-}
-
-pugi::xml_node child_of(const pugi::xml_node& node, std::string_view name) {
-  return node.find_child([name](const pugi::xml_node& child) { return is_named(child, name); });
-}
-
-/// Empty where there is none.
-std::string_view attribute_of(const pugi::xml_node& node, std::string_view name) {
-  for (const pugi::xml_attribute& attribute : node.attributes()) {
-    if (local(attribute.name()) == name) return attribute.value();
-  }
-  return {};
-}
-
-bool has_attribute(const pugi::xml_node& node, std::string_view name) {
-  return !node.find_attribute([name](const pugi::xml_attribute& a) { return local(a.name()) == name; }).empty();
-}
-
-/// All elements of a tree, in their order, without recursion.
-template <class See>
-void for_each_element(const pugi::xml_node& root, const See& see) {
-  for (pugi::xml_node node = root; node;) {
-    if (node.type() == pugi::node_element) see(node);
-    pugi::xml_node next = node.first_child();
-    while (!next && node && node != root) {
-      next = node.next_sibling();
-      if (!next) node = node.parent();
-    }
-    node = next;
-  }
-}
 
 /// A whole number from 1 to 65,536; anything else is 1.
 std::size_t dimension(std::string_view text) {
