@@ -33,8 +33,8 @@ std::vector<ConfigKey> input_keys() {
               "ENFILE), and 8 more if no file descriptor is free. The first waits 0.1 s, each further one twice as "
               "long, at most 30 s. Default 6 (about 6 s in all)."),
       integer("input", "max_seconds", &Config::input, &InputConfig::max_seconds, 0, 30 * 86400,
-              "Time limit in seconds for opening a slide, and for the rest from its first strip on, with a network "
-              "from its first rows there. A slide that takes longer fails. 0: no limit. Default 0."),
+              "Time limit in seconds for opening a slide, and for the rest from its first strip on (with a network, "
+              "its first rows there). A slide that takes longer fails. 0: none. Default 0."),
       choice("input", "content_hash", &Config::input, &InputConfig::content_hash, hash_names,
              "How a resumed run tells that a finished slide hasn't changed. none: by size and time. changed: by size, "
              "and by a hash of the content if the time differs. always: by size and hash. The hash reads each slide "
@@ -45,9 +45,8 @@ std::vector<ConfigKey> input_keys() {
       micrometres("input", "mpp_default", &Config::input, &InputConfig::mpp_default,
                   "The key mpp for slides that don't state theirs, also for stain.reference; 0: unknown. Default 0.0."),
       integer("input", "channel", &Config::input, &InputConfig::channel, -1, 65535,
-              "Channel, from 0, of slides with several, read as grey, or as RGB if it has three samples. RGB images of "
-              "a grey channel have three equal channels. -1 refuses such slides, except planes that OME-XML names red, "
-              "green and blue. Default -1."),
+              "Channel, from 0, of slides with several, read as grey, or as RGB if it has three samples. -1 refuses "
+              "such slides, except planes that OME-XML names red, green and blue. Default -1."),
       choice("input", "colour", &Config::input, &InputConfig::colour, input_colour_names,
              "Colours of slides with an ICC profile (docs/formats.md). file: as coded. srgb: converted to sRGB first; "
              "slides without a usable profile stay unchanged, with a warning. auto: srgb in runs that only make Deep "

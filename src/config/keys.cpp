@@ -119,7 +119,7 @@ ConfigKey tile_key() {
   ConfigKey key =
       integer("image", "tile", &Config::image, &ImageConfig::tile, 0, 4096,
               "Side of the square tiles, in pixels: a multiple of 16 up to 4096. 0: 256, 1024 for ome-zarr, and the "
-              "slide's own if copied. Memory: some rows of tiles per level of each image in flight. Default 0.");
+              "slide's own if copied. Memory: some rows of tiles per level of each image. Default 0.");
   key.check = [](const ConfigValue& value) {
     return std::get<std::int64_t>(value) % 16 == 0 ? std::string() : std::string("must be a multiple of 16");
   };
@@ -235,8 +235,7 @@ std::vector<ConfigKey> make_keys() {
               "Slots, and so batches in flight, per GPU or for the CPU. Memory: all slots of all GPUs divide "
               "memory_mib. Default 4."),
       integer("pipeline", "threads", &Config::pipeline, &PipelineConfig::threads, 0, 1024,
-              "Threads of the run; 0: one per processor that this process may use. Memory: a few MiB per thread. "
-              "Default 0."),
+              "Threads of the run; 0: one per processor of this process. Memory: a few MiB per thread. Default 0."),
       integer(
           "pipeline", "memory_mib", &Config::pipeline, &PipelineConfig::memory_mib, 1, 16 * million,
           "Memory of all slots, in MiB. On the CPU it includes carried rows and images, and is allocated on first use. "
@@ -251,8 +250,8 @@ std::vector<ConfigKey> make_keys() {
              "Whether GPUs share slides: never, always, or auto: if no more slides are left than GPUs. Images aren't "
              "shared. Default auto."),
       integer("gpu", "staging_mib", &Config::gpu, &GpuConfig::staging_mib, 0, 65536,
-              "Pinned host memory through which tiles pass to all GPUs, in MiB, best within the processor's last-level "
-              "cache. 0: a third of that cache, 64 to 128, and at least 48 per GPU. Default 0."),
+              "Pinned host memory through which tiles pass to all GPUs, in MiB (docs/tuning.md). 0: a third of the "
+              "processor's last-level cache, 64 to 128, and at least 48 per GPU. Default 0."),
       run_key(),
       window_key(),
       integer("analysis", "stride", &Config::analysis, &AnalysisConfig::stride, 1, million,
@@ -283,8 +282,8 @@ std::vector<ConfigKey> make_keys() {
              "Stains that the image shows, in the reference's colours: normalised (both), hematoxylin or eosin. "
              "Default normalised."),
       path("stain", "reference", &Config::stain, &StainConfig::reference,
-           "Slide whose stains others are normalised to; empty: published stains (Macenko 2009). Memory: while it is "
-           "analysed, as for tissue.source. Default \"\"."),
+           "Slide whose stains others are normalised to; empty: published stains (Macenko 2009). Memory: as for "
+           "tissue.source. Default \"\"."),
       white_key(),
       real("stain", "mpp", &Config::stain, &StainConfig::mpp, 0.1, 10.0,
            "Micrometres per pixel, 0.1 to 10, of the blocks that stains are fitted to: up to 256 of 64 x 64 pixels, "
@@ -329,12 +328,12 @@ std::vector<ConfigKey> make_keys() {
                         "Effect of a tile that fails. strict: its slide fails there. lenient: the image is finished "
                         "with a hole, under its partial name, and then the slide fails. Default strict.")),
       of_machine(integer("stitch", "deadline_seconds", &Config::stitch, &StitchConfig::deadline_seconds, 0, 86400,
-                         "With lenient: time limit in seconds from a slide's first rows in the network. Tiles that the "
-                         "network hasn't got by then are absent. 0: no limit. Default 0.")),
-      of_machine(integer("stitch", "memory_mib", &Config::stitch, &StitchConfig::memory_mib, 1, 16 * million,
-                         "Host memory for stitching one slide, in MiB, besides pipeline.memory_mib: two rows of output "
-                         "tiles (all vectors), one of input tiles, three of image tiles. A slide that needs more fails "
-                         "before it begins. Finding tissue with tissue.model may take as much. Default 2048.")),
+                         "With lenient: time limit in seconds from a slide's first rows in the network. Tiles that it "
+                         "hasn't got by then are absent. 0: none. Default 0.")),
+      of_machine(
+          integer("stitch", "memory_mib", &Config::stitch, &StitchConfig::memory_mib, 1, 16 * million,
+                  "Host memory for stitching one slide, in MiB, besides pipeline.memory_mib (docs/stitching.md). A "
+                  "slide that needs more fails before it begins. tissue.model may take as much. Default 2048.")),
       dir_key(),
       choice("output", "maps", &Config::output, &OutputConfig::maps, map_names,
              "Maps of each window's mean and standard deviation, in maps/: none, npy (SLIDE.npy) or tiff (SLIDE.tif). "
@@ -343,8 +342,7 @@ std::vector<ConfigKey> make_keys() {
               "Seconds between updates of the result files during a run; 0: only at its end. Default 60."),
       of_machine(choice("output", "csv", &Config::output, &OutputConfig::csv, csv_names,
                         "Cells of the CSV files. plain: unchanged. spreadsheet: text with a leading =, +, -, @, tab or "
-                        "return gets a ' in front, and control characters become spaces, so that programs that compute "
-                        "cells show text. Default plain.")),
+                        "return gets a ' in front, and control characters become spaces. Default plain.")),
       of_machine(flag("output", "portable_names", &Config::output, &OutputConfig::portable_names,
                       "Whether file names are valid on Windows, too. Characters that Windows refuses, and a dot or "
                       "space at the end, become _. Device names such as CON get a _. Default true.")),

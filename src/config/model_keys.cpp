@@ -26,7 +26,7 @@ ConfigKey model_range_key() {
   ConfigKey key =
       plain("model", "range", KeyKind::range, &Config::model, &ModelConfig::range,
             "Values that are mapped to 0 and the largest sample. Others are clamped in images, and fail the slide in "
-            "classes without model.activation. [0.0, 0.0]: open, [0.0, 1.0]. Default [0.0, 0.0].");
+            "classes without an activation. [0.0, 0.0]: open, [0.0, 1.0]. Default [0.0, 0.0].");
   key.check = [](const ConfigValue& value) {
     const auto& [low, high] = std::get<std::array<double, 2>>(value);
     if (low == 0.0 && high == 0.0) return std::string();
@@ -101,8 +101,8 @@ std::vector<ConfigKey> model_keys() {
                         "With model.where = \"tissue\": smallest share of tissue in a tile, 0 to 1; 0: one pixel of "
                         "the mask. -1: open, 0. Default -1.0.")),
       integer("model", "ignore", &Config::model, &ModelConfig::ignore, 0, 65535,
-              "Label of pixels without a computed tile: up to 255 for classes, up to the largest sample for labels. A "
-              "slide fails if the network returns it. 0: open, 255 (volumes: the largest label). Default 0."),
+              "Label of pixels without a computed tile, up to 255 for classes, up to the largest sample for labels. A "
+              "slide whose network returns it fails. 0: open, 255 (volumes: the largest label). Default 0."),
       of_machine(integer("model", "sessions", &Config::model, &ModelConfig::sessions, 0, 256,
                          "Batches per device at a time; 0: 3 on a GPU, and on the CPU as many as threads. Memory: the "
                          "network's for each batch. Default 0.")),

@@ -14,7 +14,7 @@ std::vector<ConfigKey> tissue_keys() {
       choice("tissue", "source", &Config::tissue, &TissueConfig::source, tissue_names,
              "Source of the tissue mask. auto: saturation at 8 micrometres per pixel, or tissue.model. geojson: "
              "polygons in level 0 pixels, in SLIDE.geojson beside the slide. Memory: about 10 bytes per pixel of that "
-             "size while a slide is analysed, at most 640 MiB. Default auto."),
+             "size, at most 640 MiB. Default auto."),
       real("tissue", "share", &Config::tissue, &TissueConfig::share, 0.0, 1.0,
            "Smallest share of tissue in a window that counts as tissue (analysis.split), 0 to 1; 0: any. Default 0.5."),
       choice("tissue", "method", &Config::tissue, &TissueConfig::method, method_names,
@@ -25,8 +25,7 @@ std::vector<ConfigKey> tissue_keys() {
       path("tissue", "model", &Config::tissue, &TissueConfig::model,
            "Network that finds tissue, an ONNX file; its MODEL.toml (model.file) must set mpp. It returns one channel "
            "of probabilities, two channels for two classes, or labels, and runs on the CPU. Refused with tissue.source "
-           "= \"geojson\", tissue.method and tissue.threshold. Memory: rows of its tiles while a slide is analysed, at "
-           "most stitch.memory_mib. Default \"\"."),
+           "= \"geojson\", tissue.method and tissue.threshold. Memory: at most stitch.memory_mib. Default \"\"."),
       integer(
           "tissue", "class", &Config::tissue, &TissueConfig::label, 0, 65535,
           "With tissue.model: the class that is tissue, from 0. One channel is the probability of class 1. Default 1."),

@@ -59,11 +59,10 @@ std::vector<ConfigKey> volume_keys() {
              "How overlapping fragments become one volume (docs/volumes.md, also for memory). vote: the label of most "
              "fragments. mean: the class with the largest mean score. blend: an image of one channel. Default vote."),
       of_machine(integer("volume", "in_flight", &Config::volume, &VolumeConfig::in_flight, 0, 4096,
-                         "Most volumes in memory at a time; 0: 8. A loaded network processes its fragment of all of "
-                         "them. Default 0.")),
+                         "Most volumes in memory at a time; 0: 8. Default 0.")),
       of_machine(integer("volume", "memory_mib", &Config::volume, &VolumeConfig::memory_mib, 0, std::int64_t{1} << 30,
-                         "Memory for networks, their computation and volumes, in MiB. Work that doesn't fit waits. 0: "
-                         "four fifths of the available memory. Default 0.")),
+                         "Memory for networks and volumes, in MiB. Work that doesn't fit waits. 0: four fifths of the "
+                         "available memory. Default 0.")),
   };
 }
 
