@@ -376,7 +376,12 @@ void open_by_openslide(Slide::Impl& slide, std::unique_ptr<File> file, const Ope
   }
   const char* vendor = library->functions().detect_vendor(path.c_str());
   const bool is_for_tiff = vendor == nullptr || std::string_view(vendor) == "generic-tiff";
-  if (is_for_tiff && (kind == nullptr || kind->is_tiff)) return open_tiff(slide, std::move(file), options);
+  if (is_for_tiff && kind == nullptr) return open_tiff(slide, std::move(file), options);
+  if (is_for_tiff && kind->is_tiff) {
+    // As plain TIFF its tiles may lie in wrong places, and its pixel size is lost.
+    throw_slide_error(path, is_kind + library->name() +
+                                " doesn't recognise it; its tags or its XML are damaged, or that version is too old");
+  }
   if (file->size() < 2) throw_slide_error(path, "has " + std::to_string(file->size()) + " bytes");
   openslide::TiffLevels levels;
   if (vendor != nullptr && openslide::are_levels_directories(vendor)) {
