@@ -153,6 +153,8 @@ class DirectoryReader {
   std::vector<std::size_t> planes_of(const std::vector<Candidate>& main, std::size_t first) {
     std::vector<std::size_t> same = images_as_large(main, main[first]);
     const OmeImage* image = ome_.image();
+    // Another image's directory is no plane of the slide.
+    if (!ome_.has_places()) std::erase_if(same, [&](std::size_t at) { return at != first && ome_.is_claimed(at); });
     if (image == nullptr || !ome_.has_places() || !image->is_placed) return same;
     std::vector<std::size_t> planes;
     for (const auto& [plane, at] : image->directories) {

@@ -28,16 +28,51 @@ void OmeSlide::read(const std::vector<Candidate>& main) {
     slide_.compared_bytes = std::max(slide_.compared_bytes, OpenBudget::xml_tree_factor * text.size());
     ome_ = ome_of(text, main, {});
     if (!ome_) continue;
-    has_places_ = at == 0;
-    for (const OmeImage& image : ome_->images) {
-      for (const auto& [plane, at_directory] : image.directories) claimed_.insert(at_directory);
-      claimed_.insert(image.displaced.begin(), image.displaced.end());
-    }
+    is_in_first_ = at == 0;
+    has_places_ = is_in_first_;
     return;
   }
 }
 
 std::size_t OmeSlide::first_plane(const std::vector<Candidate>& main) {
+  const std::size_t first = find_first_plane(main);
+  claimed_ = named_by_images(main);
+  return first;
+}
+
+bool OmeSlide::is_own(const OmeImage& image, const Candidate& directory) const {
+  if (has_places_) return true;
+  if (!is_in_first_ || &image == this->image()) return false;
+  const bool has_size = image.width > 0 && image.height > 0;
+  return !has_size || (image.width == directory.width && image.height == directory.height);
+}
+
+std::unordered_set<std::size_t> OmeSlide::named_by_images(const std::vector<Candidate>& main) const {
+  std::unordered_set<std::size_t> named;
+  if (!ome_) return named;
+  for (const OmeImage& image : ome_->images) {
+    const auto add = [&](std::size_t at) {
+      if (at < main.size() && is_own(image, main[at])) named.insert(at);
+    };
+    for (const auto& [plane, at] : image.directories) add(at);
+    for (const std::size_t at : image.displaced) add(at);
+  }
+  return named;
+}
+
+std::size_t OmeSlide::largest_unnamed(const std::vector<Candidate>& main) const {
+  const std::unordered_set<std::size_t> named = named_by_images(main);
+  std::vector<Candidate> unnamed;
+  std::vector<std::size_t> numbers;
+  for (std::size_t i = 0; i < main.size(); ++i) {
+    if (named.contains(i)) continue;
+    unnamed.push_back(main[i]);
+    numbers.push_back(i);
+  }
+  return unnamed.empty() ? largest_image(main) : numbers[largest_image(unnamed)];
+}
+
+std::size_t OmeSlide::find_first_plane(const std::vector<Candidate>& main) {
   const OmeImage* image = this->image();
   if (image == nullptr || !has_places_) return largest_image(main);
   const auto text = [](const ImageSize& s) { return std::to_string(s.width) + " x " + std::to_string(s.height); };
@@ -49,11 +84,10 @@ std::size_t OmeSlide::first_plane(const std::vector<Candidate>& main) {
                                    " of its OME-XML has no directory here: image " + std::to_string(ome_->slide) +
                                    " is read");
   }
-  // A file of a set needn't have the first plane. Without a set, numbers that leave it out aren't this file's.
-  if (image->directories.empty() || (!image->directories.contains(0) && image->elsewhere.empty())) {
+  // The first plane may be missing, or lie in another file of a set: those that are there keep their numbers.
+  if (image->directories.empty()) {
     has_places_ = false;
-    if (!image->directories.empty()) return largest_image(main);
-    const std::size_t largest = largest_image(main);
+    const std::size_t largest = largest_unnamed(main);
     std::string line = "the image that its OME-XML declares isn't there";
     if (const auto named = ome_->image_at(largest, main[largest].width, main[largest].height)) {
       describe_by(main, *named);
@@ -85,11 +119,11 @@ std::size_t OmeSlide::first_plane(const std::vector<Candidate>& main) {
 }
 
 void OmeSlide::name_associated(std::vector<Candidate>& main, std::size_t first) const {
-  if (!ome_ || !has_places_) return;
+  if (!ome_) return;
   for (const OmeImage& image : ome_->images) {
     if (image.associated.empty()) continue;
     for (const auto& [plane, at] : image.directories) {
-      if (at < main.size() && at != first) main[at].associated = image.associated;
+      if (at < main.size() && at != first && is_own(image, main[at])) main[at].associated = image.associated;
     }
   }
 }

@@ -35,14 +35,22 @@ class OmeSlide {
   bool is_there() const noexcept { return ome_.has_value(); }
   /// The slide's; null where there is none.
   const OmeImage* image() const { return ome_ ? ome_->slide_image() : nullptr; }
-  /// Whether the directories that it names are this file's.
+  /// Whether the directories that the slide's image names are those that are read.
   bool has_places() const noexcept { return has_places_; }
-  /// Whether any of its images names a directory.
-  bool is_claimed(std::size_t directory) const { return has_places_ && claimed_.contains(directory); }
+  /// Whether any of its images names a directory. Known behind `first_plane`.
+  bool is_claimed(std::size_t directory) const { return claimed_.contains(directory); }
   /// Of a text that is there.
   const SaidPixelSize& pixel_size() const { return ome_->pixel_size; }
 
  private:
+  std::size_t find_first_plane(const std::vector<Candidate>& main);
+  /// The largest directory that no image names; where all are named, the largest.
+  std::size_t largest_unnamed(const std::vector<Candidate>& main) const;
+  /// Whether a directory that an image names is its own. Where the slide's image has none here, numbers may be of
+  /// another file, and those of other images count if the directory has the image's size.
+  bool is_own(const OmeImage& image, const Candidate& directory) const;
+  /// Directories that images name as their own.
+  std::unordered_set<std::size_t> named_by_images(const std::vector<Candidate>& main) const;
   std::optional<OmeXml> ome_of(const std::string& text, const std::vector<Candidate>& main,
                                std::optional<std::size_t> meant);
   /// What OME-XML in the first directory says of the slide becomes what it says of another image.
@@ -57,7 +65,8 @@ class OmeSlide {
   const File& file_;
   const RawTiff& raw_;
   std::optional<OmeXml> ome_;
-  SlideInfo before_ome_;  ///< what was known before its text was read
+  SlideInfo before_ome_;      ///< what was known before its text was read
+  bool is_in_first_ = false;  ///< the text stands in the first directory, so that its numbers may be this file's
   bool has_places_ = false;
   std::unordered_set<std::size_t> claimed_;
 };
