@@ -12,6 +12,7 @@
 #include "slide/tiff/aperio.hpp"
 #include "slide/tiff/aperio_images.hpp"
 #include "slide/tiff/candidate.hpp"
+#include "slide/tiff/ets_files.hpp"
 #include "slide/tiff/grey_planes.hpp"
 #include "slide/tiff/level_candidates.hpp"
 #include "slide/tiff/level_tags.hpp"
@@ -64,7 +65,9 @@ class DirectoryReader {
     const std::vector<Candidate> subs = sub_directories(main[base].raw);
     // Of several directories the description counts those.
     if (!ome_.is_there() && planes.size() == 1) choose_stacked(main[base], main, subs);
+    if (!ome_.is_there()) warn_of_lsm(main[base].raw, planes.size());
     std::vector<const Candidate*> levels = levels_of(main, subs, planes, plane);
+    warn_of_deeper_subs(subs, levels);
     add_levels(levels, main);
     name_associated(main, levels, planes, plane);
     // The first plane's text is about all of them.
@@ -215,12 +218,20 @@ class DirectoryReader {
     for (const auto* list : {&main, &subs}) {
       for (const Candidate& other : *list) others.push_back(other.raw);
     }
-    const std::uint64_t planes = stacked_planes(file_, raw_, image.raw, others);
-    if (planes < 2) return;
+    const StackedPlanes planes = stacked_planes(file_, raw_, image.raw, others);
+    if (planes.count < 2) return;
     if (options_.channel != 0) refuse_stacked_planes(file_, planes);
-    const bool is_rgb = raw_.number(image.raw, TIFFTAG_PHOTOMETRIC) == std::uint64_t{PHOTOMETRIC_RGB} &&
-                        raw_.number(image.raw, TIFFTAG_SAMPLESPERPIXEL) == std::uint64_t{3};
-    if (is_rgb) options_.channel = -1;
+    if (is_rgb(image.raw)) options_.channel = -1;
+  }
+
+  bool is_rgb(const RawDirectory& directory) const {
+    return raw_.number(directory, TIFFTAG_PHOTOMETRIC) == std::uint64_t{PHOTOMETRIC_RGB} &&
+           raw_.number(directory, TIFFTAG_SAMPLESPERPIXEL) == std::uint64_t{3};
+  }
+
+  void warn_of_lsm(const RawDirectory& directory, std::size_t planes) {
+    std::string line = line_of_lsm(file_, directory, planes, is_rgb(directory));
+    if (!line.empty()) slide_.info.warnings.push_back(std::move(line));
   }
 
   /// As a QPTIFF names its channels; none unless all have names.
@@ -321,6 +332,24 @@ class DirectoryReader {
                    slide_.info.warnings);
     if (unread.empty() && !are_subs) warn_of_lost_pyramid(others, levels, slide_.info.warnings);
     return levels;
+  }
+
+  /// SubIFDs of a SubIFD, or of a level behind the first, are read nowhere.
+  void warn_of_deeper_subs(const std::vector<Candidate>& subs, const std::vector<const Candidate*>& levels) {
+    std::vector<const Candidate*> parents(levels.begin() + 1, levels.end());
+    for (const Candidate& sub : subs) {
+      if (std::ranges::find(parents, &sub) == parents.end()) parents.push_back(&sub);
+    }
+    std::erase_if(parents, [this](const Candidate* parent) {
+      const std::uint64_t at = raw_.number(parent->raw, TIFFTAG_SUBIFD).value_or(0);
+      return at == 0 || seen_.contains(at);
+    });
+    if (parents.empty()) return;
+    const Candidate& first = *parents.front();
+    slide_.info.warnings.push_back(
+        "the SubIFDs of the image of " + std::to_string(first.width) + " x " + std::to_string(first.height) +
+        " pixels aren't read, as it isn't level 0" +
+        (parents.size() == 1 ? "" : ", nor are those of " + std::to_string(parents.size() - 1) + " more"));
   }
 
   /// Whether two directories have the same tiles.
@@ -448,6 +477,7 @@ class DirectoryReader {
 }  // namespace
 
 void open_tiff(Slide::Impl& slide, std::unique_ptr<File> file, const OpenOptions& options) {
+  check_ets_files(file->path(), slide.info.warnings);
   const File& only = *file;
   slide.files.add(std::move(file));
   auto container = std::make_unique<TiffContainer>(only);

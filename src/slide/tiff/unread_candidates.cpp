@@ -1,5 +1,7 @@
 #include "slide/tiff/unread_candidates.hpp"
 
+#include <tiff.h>
+
 #include <algorithm>
 
 #include "slide/tiff/pyramid.hpp"
@@ -18,12 +20,16 @@ void warn_of_subs(const Candidate& base, const std::vector<Candidate>& subs,
                   const std::vector<const Candidate*>& levels, std::vector<std::string>& warnings) {
   std::vector<const Candidate*> unread;
   std::vector<const Candidate*> in_strips;
+  std::vector<const Candidate*> without_pixels;
   for (const Candidate& sub : subs) {
     if (!sub.fault.empty() || std::ranges::find(levels, &sub) != levels.end()) continue;
     const bool is_in_strips = !sub.tiled && sub.associated.empty() && is_reduction(base.size(), sub.size());
-    (is_in_strips ? in_strips : unread).push_back(&sub);
+    const RawEntry* strips = sub.raw.find(TIFFTAG_STRIPOFFSETS);
+    const bool has_pixels = strips != nullptr && strips->count > 0;
+    (!is_in_strips ? unread : has_pixels ? in_strips : without_pixels).push_back(&sub);
   }
   warn_of_unread(unread, "is a SubIFD and no level of the slide", " more of them", 0, warnings);
+  warn_of_unread(without_pixels, "is a SubIFD without tiles or strips", " more of them", 0, warnings);
   warn_of_unread(in_strips, "is a SubIFD in strips, and levels need tiles", " more of them", 0, warnings);
 }
 
