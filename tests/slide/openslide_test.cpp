@@ -415,6 +415,9 @@ TEST_CASE("OpenSlide: which files are for it") {
   CHECK(tiff([](TestDirectory& to) { to.set_text(270, "Aperio Image Library"); }).empty());
   CHECK(tiff([](TestDirectory& to) { to.set(65420, long_, {1}); }) == "Hamamatsu NDPI");
   CHECK(tiff([&](TestDirectory& to) { to.set_text(270, leica); }, true) == "Leica SCN");
+  CHECK(tiff([&](TestDirectory& to) { to.set_text(270, "<?xml version=\"1.0\"?>\n<!-- <a> -->\n" + leica); }) ==
+        "Leica SCN");
+  CHECK(tiff([&](TestDirectory& to) { to.set_text(270, "<?xml version=\"1.0\"?><OME>" + leica + "</OME>"); }).empty());
   CHECK(tiff([](TestDirectory& to) { to.set_text(305, "Philips DP v1.0"); }).empty());
   CHECK(tiff([](TestDirectory& to) {
           to.set_text(305, "Philips DP v1.0").set_text(270, "<DataObject ObjectType=\"DPUfsImport\">");

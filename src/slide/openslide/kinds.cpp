@@ -44,6 +44,23 @@ constexpr std::uint64_t most_xmp = std::uint64_t{1} << 24;
 
 bool contains(std::string_view text, std::string_view word) { return text.find(word) != std::string_view::npos; }
 
+/// The name of an XML text's outermost element, without its prefix; empty where there is none.
+std::string_view root_of(std::string_view text) {
+  for (std::size_t at = text.find('<'); at != std::string_view::npos; at = text.find('<', at)) {
+    text.remove_prefix(at + 1);
+    at = 0;
+    // What stands before it: the declaration, comments, a document type.
+    const std::string_view end = text.starts_with("?") ? "?>" : text.starts_with("!--") ? "-->" : ">";
+    if (!text.starts_with("?") && !text.starts_with("!")) {
+      const std::string_view name = text.substr(0, text.find_first_of(" \t\r\n/>"));
+      return name.substr(name.find(':') + 1);
+    }
+    at = text.find(end);
+    if (at == std::string_view::npos) break;
+  }
+  return {};
+}
+
 /// Files above 4 GiB have 64-bit places in a classic TIFF, which no reader of TIFF finds.
 bool is_large_ndpi(std::span<const std::byte> first, const File& file) {
   constexpr std::array<unsigned char, 4> start = {'I', 'I', '*', 0};
@@ -77,7 +94,9 @@ const Kind* kind_of_tiff(std::span<const std::byte> first, const File& file) {
   const RawDirectory directory = tiff.directory(tiff.first());
   if (directory.find(tag_ndpi) != nullptr) return &ndpi;
   const std::string description = tiff.text(directory, tag_description, most_text);
-  if (contains(description, "http://www.leica-microsystems.com/scn/2010/")) return &leica;
+  // A file that somebody made of one may have its text within another, such as OME-XML.
+  const bool is_scn = root_of(description) == "scn";
+  if (is_scn && contains(description, "http://www.leica-microsystems.com/scn/2010/")) return &leica;
   const std::string software = tiff.text(directory, tag_software, most_text);
   // OpenSlide knows them by tiles, too: what was made of such a file in strips is plain TIFF.
   const bool has_tiles = directory.has_tiles();

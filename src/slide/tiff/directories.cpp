@@ -338,7 +338,7 @@ class DirectoryReader {
   void warn_of_deeper_subs(const std::vector<Candidate>& subs, const std::vector<const Candidate*>& levels) {
     std::vector<const Candidate*> parents(levels.begin() + 1, levels.end());
     for (const Candidate& sub : subs) {
-      if (std::ranges::find(parents, &sub) == parents.end()) parents.push_back(&sub);
+      if (std::ranges::find(levels, &sub) == levels.end()) parents.push_back(&sub);
     }
     std::erase_if(parents, [this](const Candidate* parent) {
       const std::uint64_t at = raw_.number(parent->raw, TIFFTAG_SUBIFD).value_or(0);
