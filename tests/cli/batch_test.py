@@ -193,6 +193,19 @@ class Statuses(BatchCase):
         self.assertDone(run("convert", slides, "--out", part))
         self.assertDone(run("merge", part, "--out", self.out))
 
+    def test_a_merge_with_an_image_that_is_there_in_name_only(self):
+        slides, part = self.folder_of("a.svs"), self.folder / "part"
+        command = ["convert", slides, "--out", part, "--to", "ome-zarr"]
+        self.assertDone(run(*command))
+        image = part / "images/a.identity.ome.zarr"
+        shutil.rmtree(image)
+        image.mkdir()
+        result = run("merge", part, "--out", self.out)
+        self.assertEqual(result.returncode, 3, result.stderr)
+        self.assertIn(f"1 file of slides isn't as it was made: {image} has 0 bytes and had ", result.stderr)
+        self.assertDone(run(*command))
+        self.assertDone(run("merge", part, "--out", self.out))
+
     def test_failed_slides(self):
         result = run(self.slides_with_failures(), "--out", self.out)
         self.assertEqual(result.returncode, 1, result.stderr)
