@@ -28,10 +28,13 @@ namespace {
 /// Windows that a batch may complete at most: their moments are copied back, 16 bytes each.
 constexpr std::size_t most_windows = std::size_t{4} << 20;
 
-/// Tiles that a slot's decoder is ready for: as many as it would hold if they had so few bytes each, within limits.
+/// Tiles that a slot's decoder is ready for: as many as it would hold if they had so few bytes, or pixels, each, within
+/// limits. What it knows of a tile is in pinned memory, for whose pinning the first batches wait.
 constexpr std::size_t least_tile_bytes = 2048;
+constexpr std::size_t least_tile_pixels = std::size_t{128} * 128;
+constexpr std::size_t wide_row = 16384;  // tiles of any size
 constexpr std::size_t least_tiles = 1024;
-constexpr std::size_t most_tiles = std::size_t{1} << 18;
+constexpr std::size_t most_tiles = std::size_t{3} << 15;
 
 /// Tiles of JPEG 2000 that a slot decodes at a time: scratch is some 160 KB each, 350 for RGB, and several slots decode
 /// side by side.
@@ -314,7 +317,6 @@ DeviceLayout lay_out(const Config& config, const DeviceWork& work, const HostSlo
   if (config.decode.device == DecodeDevice::cpu) return with_less(layout);
   layout.compressed = slot_bytes;
   layout.tiles.slot_bytes = slot_bytes;
-  layout.tiles.tiles = std::clamp(slot_bytes / least_tile_bytes, least_tiles, most_tiles);
   for (std::size_t k = 0; k < plane_count; ++k) layout.tiles.planes[k] = work.pixel_bytes[k] > 0;
   layout.tiles.converts = config.converts_colours();
   layout.tiles.wave = least_wave;
@@ -326,6 +328,12 @@ DeviceLayout lay_out(const Config& config, const DeviceWork& work, const HostSlo
     const std::size_t band = host.output_bytes / static_cast<std::size_t>(work.image_bytes);
     wanted = std::min(wanted, band + band / 4);
   }
+  const auto with_tiles = [&](std::size_t pixels) {
+    with_pixels(pixels);
+    layout.tiles.tiles =
+        std::clamp(std::min(slot_bytes / least_tile_bytes, std::max(pixels / least_tile_pixels, wide_row)), least_tiles,
+                   most_tiles);
+  };
   const auto with_decoder = [&] {
     // Up to three bytes a pixel, of tiles that lie partly outside what is wanted, too.
     const std::size_t rgb = layout.tiles.planes[rgb_plane] ? layout.plane[rgb_plane]
@@ -360,12 +368,12 @@ DeviceLayout lay_out(const Config& config, const DeviceWork& work, const HostSlo
     }
   };
   for (std::size_t pixels = std::max(least, wanted); pixels > least; pixels -= pixels / 8) {
-    with_pixels(pixels);
+    with_tiles(pixels);
     if (!with_streams()) continue;
     with_waves();
     return layout;
   }
-  with_pixels(least);
+  with_tiles(least);
   const bool fits = with_streams();
   with_waves();
   return fits ? layout : with_less(layout);

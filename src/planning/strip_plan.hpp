@@ -191,7 +191,7 @@ constexpr std::int64_t device_first_pixels = std::int64_t{1} << 28;
 constexpr std::int64_t batch_pixels_of(std::size_t index, std::size_t slides, std::size_t lanes,
                                        bool levels_on_device = false) noexcept {
   constexpr std::size_t first = 4;
-  constexpr std::size_t many = 64;
+  constexpr std::size_t many = 16;
   const bool soon = index < first * lanes || slides - index <= lanes;
   if (soon && levels_on_device) return device_first_pixels;
   return soon || slides <= many * lanes ? device_batch_pixels : device_slide_pixels;

@@ -3,9 +3,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <new>
+#include <thread>
 #include <utility>
+#include <vector>
 
 namespace slidestream::runtime {
 namespace {
@@ -60,6 +63,26 @@ void populate(std::span<std::byte> memory) noexcept {
     auto* byte = reinterpret_cast<volatile unsigned char*>(memory.data() + at);
     __atomic_compare_exchange_n(byte, &zero, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   }
+}
+
+void populate(std::span<std::byte> memory, std::size_t threads) noexcept {
+  const std::size_t pages = (memory.size() + huge_page - 1) / huge_page;
+  const std::size_t count = std::clamp<std::size_t>(threads, 1, std::max<std::size_t>(pages, 1));
+  const auto populate_part = [&](std::size_t i) {
+    const std::size_t begin = std::min(memory.size(), pages * i / count * huge_page);
+    const std::size_t end = std::min(memory.size(), pages * (i + 1) / count * huge_page);
+    populate(memory.subspan(begin, end - begin));
+  };
+  std::size_t begun = 1;
+  std::vector<std::jthread> others;
+  try {
+    others.reserve(count);
+    for (; begun < count; ++begun) others.emplace_back(populate_part, begun);
+  } catch (...) {
+    // Without more threads, or memory for them, this one takes what is left.
+    for (std::size_t i = begun; i < count; ++i) populate_part(i);
+  }
+  populate_part(0);
 }
 
 }  // namespace slidestream::runtime

@@ -26,5 +26,8 @@ class HostMemory {
 /// Takes the pages of `memory`, which begins at one, from the system now; what is in it stays. Several threads that
 /// share a block have it sooner. Thread-safe.
 void populate(std::span<std::byte> memory) noexcept;
+/// The same by so many threads at most, and by fewer where they can't be started. A driver that pins memory takes its
+/// pages one after the other, and everybody else waits for it meanwhile: they are there before.
+void populate(std::span<std::byte> memory, std::size_t threads) noexcept;
 
 }  // namespace slidestream::runtime

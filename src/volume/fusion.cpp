@@ -390,6 +390,18 @@ std::unique_ptr<Fusion> make_blend(const FragmentGrid& grid, const FragmentOutpu
   return std::make_unique<Blend>(grid, output, weights);
 }
 
+std::unique_ptr<Fusion> make_fusion(const Config& config, const FragmentGrid& grid, const FragmentOutput& output) {
+  switch (config.volume.fusion) {
+    case VolumeFusion::vote:
+      return make_vote(grid, output);
+    case VolumeFusion::mean:
+      return make_mean(grid, output);
+    case VolumeFusion::blend:
+      return make_blend(grid, output, config.stitch.weights);
+  }
+  return nullptr;
+}
+
 std::uint64_t fusion_bytes(VolumeFusion fusion, const FragmentGrid& grid, const FragmentOutput& output) noexcept {
   if (fusion == VolumeFusion::mean) {
     const FragmentAxis& axis = grid.axis(0);

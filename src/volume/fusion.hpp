@@ -64,6 +64,9 @@ std::unique_ptr<Fusion> make_mean(const FragmentGrid& grid, const FragmentOutput
 /// (sum of w_z w_y w_x v + 2^23) >> 24, mapped back to a value.
 std::unique_ptr<Fusion> make_blend(const FragmentGrid& grid, const FragmentOutput& output, StitchWeights weights);
 
+/// The one that the configuration names.
+std::unique_ptr<Fusion> make_fusion(const Config& config, const FragmentGrid& grid, const FragmentOutput& output);
+
 /// Bytes of host memory that a fusion takes, at most, beside a little. Of `make_mean`, where no fragment is put while
 /// one more than a layer of the grid's first axis before it is missing: planes become labels as soon as they are whole.
 std::uint64_t fusion_bytes(VolumeFusion fusion, const FragmentGrid& grid, const FragmentOutput& output) noexcept;

@@ -38,18 +38,6 @@ constexpr std::size_t readers = 2;
 constexpr std::size_t writers = 8;
 constexpr std::size_t longest_stem = 180;
 
-std::unique_ptr<Fusion> fusion_of(const Config& config, const FragmentGrid& grid, const FragmentOutput& output) {
-  switch (config.volume.fusion) {
-    case VolumeFusion::vote:
-      return make_vote(grid, output);
-    case VolumeFusion::mean:
-      return make_mean(grid, output);
-    case VolumeFusion::blend:
-      return make_blend(grid, output, config.stitch.weights);
-  }
-  return nullptr;
-}
-
 using Work = std::shared_ptr<VolumeWork>;
 
 class Graph final : public VolumeGraph {
@@ -287,7 +275,7 @@ class Graph final : public VolumeGraph {
         warn_of_geometry(*work);
         work->resampling = resampling_of(config_, work->header);
         work->grid = std::make_unique<FragmentGrid>(grid_of(config_, work->header));
-        work->fusion = fusion_of(config_, *work->grid, networks_.output());
+        work->fusion = make_fusion(config_, *work->grid, networks_.output());
         work->samples.resize(static_cast<std::size_t>(work->header.voxels()));
         read_samples(*work, begun);
         busy.add(1, work->result.file_bytes);

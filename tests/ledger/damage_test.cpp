@@ -19,6 +19,17 @@ namespace fs = std::filesystem;
 
 namespace {
 
+/// A ledger of a run whose slides have all ended. \param result  of a slide, by its path and place
+template <class Result>
+void end_all(const Config& config, const std::vector<ManifestEntry>& manifest, const Result& result) {
+  Ledger ledger(config);
+  ledger.begin(manifest, false);
+  for (std::size_t i = 0; i < manifest.size(); ++i) {
+    SlideResult slide = result(manifest[i].path, i);
+    ledger.ended(i, slide);
+  }
+}
+
 /// The index of places leads to another row than the table has.
 void lead_index_astray(const fs::path& file) {
   const auto index = [&](const std::string& where) {
@@ -227,14 +238,7 @@ TEST_CASE("a slide whose state is none is not passed over") {
   const TemporaryFolder folder;
   const Config config = ledger_config(folder / "out");
   const auto manifest = make_files(folder, 2);
-  {
-    Ledger ledger(config);
-    ledger.begin(manifest, false);
-    for (std::size_t i = 0; i < manifest.size(); ++i) {
-      SlideResult slide = result_of(manifest[i].path, 3);
-      ledger.ended(i, slide);
-    }
-  }
+  end_all(config, manifest, [](const std::string& path, std::size_t) { return result_of(path, 3); });
   CHECK(read_status(folder / "out").done == 2);
   tamper(folder / "out/run.sqlite",
          "PRAGMA ignore_check_constraints = ON; UPDATE slides SET state = 'donE' WHERE id = 1");
@@ -247,14 +251,7 @@ TEST_CASE("a status says what is damaged, and shows the rest") {
   const Config config = ledger_config(folder / "out");
   const auto manifest = make_files(folder, 3);
   const fs::path file = folder / "out/run.sqlite";
-  {
-    Ledger ledger(config);
-    ledger.begin(manifest, false);
-    for (std::size_t i = 0; i < manifest.size(); ++i) {
-      SlideResult slide = attached_result_of(manifest[i].path, i);
-      ledger.ended(i, slide);
-    }
-  }
+  end_all(config, manifest, [](const std::string& path, std::size_t place) { return attached_result_of(path, place); });
   const LedgerStatus sound = read_status(folder / "out");
   CHECK(sound.damage.empty());
   CHECK(sound.unchecked == 0);

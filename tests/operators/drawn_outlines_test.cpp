@@ -9,27 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "operators/drawn_outlines.hpp"
 #include "operators/tissue/geojson.hpp"
 #include "runtime/machine.hpp"
 
 using namespace slidestream;
+using namespace slidestream::test;
 using namespace slidestream::operators;
-
-namespace {
-
-const Size ten = {10, 10};
-
-std::vector<std::string> drawn(const std::string& text, Size size = ten, GridScale scale = {1.0, 1.0}) {
-  const Mask mask = mask_from_geojson(text, "a.geojson", size, scale, ten);
-  std::vector<std::string> rows;
-  for (std::int64_t y = 0; y < size.height; ++y) {
-    rows.emplace_back();
-    for (const std::uint8_t pixel : mask.row(y)) rows.back() += pixel != 0 ? '#' : '.';
-  }
-  return rows;
-}
-
-}  // namespace
 
 TEST_CASE("A polygon is its first ring without its holes, polygons add up") {
   const auto polygon = [](const std::string& rings) { return R"({"type":"Polygon","coordinates":[)" + rings + "]}"; };

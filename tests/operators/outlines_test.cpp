@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "operators/drawn_outlines.hpp"
 #include "operators/tissue/components.hpp"
 #include "operators/tissue/geojson.hpp"
 #include "runtime/machine.hpp"
@@ -58,8 +59,6 @@ void check_simple(const Ring& ring) {
   }
 }
 
-const Size ten = {10, 10};
-
 std::string error_of(const std::string& text) {
   try {
     mask_from_geojson(text, "a.geojson", ten, {1.0, 1.0}, ten);
@@ -67,16 +66,6 @@ std::string error_of(const std::string& text) {
     return error.what();
   }
   return "";
-}
-
-std::vector<std::string> drawn(const std::string& text, Size size = ten, GridScale scale = {1.0, 1.0}) {
-  const Mask mask = mask_from_geojson(text, "a.geojson", size, scale, ten);
-  std::vector<std::string> rows;
-  for (std::int64_t y = 0; y < size.height; ++y) {
-    rows.emplace_back();
-    for (const std::uint8_t pixel : mask.row(y)) rows.back() += pixel != 0 ? '#' : '.';
-  }
-  return rows;
 }
 
 }  // namespace

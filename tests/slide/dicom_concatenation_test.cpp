@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "slide/dicom_parts.hpp"
 #include "slide/dicom_pictures.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -15,34 +16,16 @@ namespace slidestream::test {
 
 namespace {
 
-using Lines = std::vector<std::string>;
 using Change = std::function<void(DicomSet&)>;
-
-const std::vector<std::pair<int, int>> places = {{1, 1}, {65, 1}, {129, 1}, {1, 65}, {65, 65}, {129, 65}};
 
 /// Two files of three frames each.
 std::vector<DicomFile> two_parts(bool sparse) {
-  const DicomFile whole = make_dicom(picture_for(Codec::jpeg), {.sparse = sparse});
-  std::vector<DicomFile> parts;
-  for (int i = 0; i < 2; ++i) {
-    DicomFile part = whole;
-    part.frames.assign(whole.frames.begin() + std::ptrdiff_t{3} * i,
-                       whole.frames.begin() + std::ptrdiff_t{3} * (i + 1));
-    part.set.text(0x00080018, "UI", "1.2.3.1." + std::to_string(i))
-        .text(0x00209161, "UI", "1.2.3.9")
-        .number(0x00209162, "US", i + 1)
-        .number(0x00209163, "US", 2)
-        .number(0x00209228, "UL", std::int64_t{3} * i)
-        .text(0x00280008, "IS", "3");
-    if (sparse) {
-      std::vector<DicomSet> frames;
-      for (int k = 3 * i; k < 3 * i + 3; ++k) {
-        const auto [column, row] = places[static_cast<std::size_t>(k)];
-        frames.push_back(dicom_frame_at(column, row));
-      }
-      part.set.items(0x52009230, frames);
+  std::vector<DicomFile> parts = dicom_halves(make_dicom(picture_for(Codec::jpeg), {.sparse = sparse}));
+  if (sparse) {
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const auto first = row_by_row.begin() + static_cast<std::ptrdiff_t>(3 * i);
+      parts[i].set.items(0x52009230, frames_at(Places(first, first + 3)));
     }
-    parts.push_back(part);
   }
   return parts;
 }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "slide/dicom_parts.hpp"
 #include "slide/dicom_pictures.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -14,17 +15,6 @@ namespace slidestream::test {
 
 namespace {
 
-using Lines = std::vector<std::string>;
-/// Column and row of each frame's first pixel, from 1.
-using Places = std::vector<std::pair<int, int>>;
-
-std::vector<DicomSet> frames_at(const Places& places) {
-  std::vector<DicomSet> frames;
-  for (const auto& [column, row] : places) frames.push_back(dicom_frame_at(column, row));
-  return frames;
-}
-
-const Places row_by_row = {{1, 1}, {65, 1}, {129, 1}, {1, 65}, {65, 65}, {129, 65}};
 const Lines order_counts = {
     "its frames' places in PlanePositionSlideSequence (0048,021A) aren't those of TILED_FULL: TILED_FULL counts"};
 
@@ -188,18 +178,11 @@ TEST_CASE("DICOM: places of TILED_FULL go on in the next part of a concatenation
   const TemporaryFolder alone;
   const auto expected = pixels_of(alone.write("slide.dcm", whole.encode()));
   const auto write = [&](const Places& second_places) {
+    std::vector<DicomFile> parts = dicom_halves(whole);
+    parts[0].set.items(0x52009230, frames_at({{1, 1}, {65, 1}, {129, 1}}));
+    parts[1].set.items(0x52009230, frames_at(second_places));
     for (int i = 0; i < 2; ++i) {
-      DicomFile part = whole;
-      part.frames.assign(whole.frames.begin() + std::ptrdiff_t{3} * i,
-                         whole.frames.begin() + std::ptrdiff_t{3} * (i + 1));
-      part.set.text(0x00080018, "UI", "1.2.3.1." + std::to_string(i))
-          .text(0x00209161, "UI", "1.2.3.9")
-          .number(0x00209162, "US", i + 1)
-          .number(0x00209163, "US", 2)
-          .number(0x00209228, "UL", std::int64_t{3} * i)
-          .text(0x00280008, "IS", "3")
-          .items(0x52009230, frames_at(i == 0 ? Places{{1, 1}, {65, 1}, {129, 1}} : second_places));
-      folder.write("part-" + std::to_string(i) + ".dcm", part.encode());
+      folder.write("part-" + std::to_string(i) + ".dcm", parts[static_cast<std::size_t>(i)].encode());
     }
     return folder.path() / "part-0.dcm";
   };
@@ -260,18 +243,12 @@ TEST_CASE("DICOM: parts of a concatenation with several optical paths, or severa
   const DicomFile whole = make_dicom(picture_for(Codec::jpeg), {.sparse = true});
   const auto says = [&](const std::string& path, const std::string& depth) {
     for (int i = 0; i < 2; ++i) {
-      DicomFile part = whole;
+      DicomFile part = dicom_part(whole, i, std::int64_t{6} * i);
       DicomSet shared;
       shared.items(0x00480207, {path_called(i == 0 ? "1" : path)});
       std::vector<DicomSet> frames;
       for (const auto& [column, row] : row_by_row) frames.push_back(frame_at_depth(column, row, i == 0 ? "0" : depth));
-      part.set.text(0x00080018, "UI", "1.2.3.1." + std::to_string(i))
-          .text(0x00209161, "UI", "1.2.3.9")
-          .number(0x00209162, "US", i + 1)
-          .number(0x00209163, "US", 2)
-          .number(0x00209228, "UL", std::int64_t{6} * i)
-          .items(0x52009229, {shared})
-          .items(0x52009230, frames);
+      part.set.items(0x52009229, {shared}).items(0x52009230, frames);
       folder.write("part-" + std::to_string(i) + ".dcm", part.encode());
     }
     return open_error(folder.path() / "part-0.dcm");

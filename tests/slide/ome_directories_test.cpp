@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <map>
 #include <slidestream/slide.hpp>
 #include <string>
 #include <vector>
@@ -144,4 +145,92 @@ TEST_CASE_FIXTURE(Fixture, "an Image of another file of a set, or of a directory
                                 {"third", 400, 240, "1", in_file("slide.tif", 1)}});
   check(found, "here", 0.5, {"holds 2 images, and one is read", passed});
   CHECK(found.levels.size() == 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "planes keep their numbers and names where the first one is missing") {
+  const auto declare = [&](const std::map<int, int>& directories) {
+    std::string data;
+    for (const auto& [plane, directory] : directories) {
+      data += "<TiffData FirstC=\"" + std::to_string(plane) + "\" IFD=\"" + std::to_string(directory) +
+              "\" PlaneCount=\"1\"/>";
+    }
+    tiff.directories[0].set_text(270,
+                                 "<OME xmlns=\"x\"><Image><Pixels SizeX=\"400\" SizeY=\"240\" SizeC=\"3\" "
+                                 "DimensionOrder=\"XYCZT\"><Channel Name=\"A\"/><Channel Name=\"B\"/>"
+                                 "<Channel Name=\"C\"/>" +
+                                     data + "</Pixels></Image></OME>");
+    path = folder.write("slide.tif", tiff.bytes());
+  };
+  const auto pixel = [&](int channel) { return read_level(*Slide::open(path, {.channel = channel})).front(); };
+  const std::string three = "has 3 channels (A, B, C), of which the file holds ";
+  tiff.directories = {view(400, 240, 120), view(400, 240, 160)};
+  // The last one gives the first plane a directory that isn't there.
+  for (const std::map<int, int>& planes :
+       {std::map<int, int>{{1, 0}, {2, 1}}, {{1, 1}, {2, 0}}, {{0, 7}, {1, 0}, {2, 1}}}) {
+    declare(planes);
+    CHECK(open_error(path).ends_with(three + "1, 2; set input.channel to choose one, 1, 2"));
+    CHECK(open_error(path, {.channel = 0}).ends_with("input.channel is 0; it " + three + "1, 2"));
+    CHECK(pixel(1) == (planes.at(1) == 0 ? 120 : 160));
+    CHECK(pixel(2) == (planes.at(2) == 0 ? 120 : 160));
+    CHECK(pixel(OpenOptions::any_channel) == pixel(1));
+    CHECK(Slide::open(path, {.channel = 2})->info().channels == Lines{"A", "B", "C"});
+  }
+  declare({{0, 1}, {1, 0}});
+  CHECK(open_error(path).ends_with(three + "the first 2; set input.channel to choose one, 0 to 1"));
+  CHECK(pixel(0) == 160);
+  CHECK(pixel(1) == 120);
+  tiff.directories = {view(400, 240, 120)};
+  declare({{2, 0}});
+  CHECK(open_error(path).ends_with(three + "2; set input.channel to choose one, 2"));
+  CHECK(pixel(2) == 120);
+  // Counted from 1, against the schema.
+  tiff.directories = {view(400, 240, 120), view(400, 240, 160), view(400, 240, 200)};
+  declare({{1, 2}, {2, 1}, {3, 0}});
+  CHECK(pixel(0) == 200);
+  CHECK(pixel(1) == 160);
+  CHECK(pixel(2) == 120);
+  CHECK(Slide::open(path, {.channel = 0})->info().warnings ==
+        Lines{"its OME-XML counts FirstC from 1: planes are counted from 0"});
+}
+
+TEST_CASE_FIXTURE(Fixture, "other Images keep their directories and names where the slide's Image has no directory") {
+  TestDirectory label = stripped_directory(100, 80, 80, 1);
+  label.tiles = {Bytes(100 * 80)};
+  const std::string not_largest = "holds 2 images, and one is read, which isn't the largest";
+  for (const std::string& data : {no_pixels, at(9)}) {
+    CAPTURE(data);
+    const Image slide{"slide", 800, 480, "0.5", data};
+    const auto others = [&](const Image& other, const Lines& warnings) {
+      const SlideInfo found = info({slide, other});
+      CHECK(found.levels.size() == 1);
+      CHECK(found.levels[0].width == 800);
+      check(found, "slide", 0.5, warnings);
+      return found.associated;
+    };
+    tiff.directories = {view(800, 480), view(400, 240)};
+    CHECK(others({"macro", 400, 240, "4", at(1)}, {declares_none}) == Lines{"macro"});
+    tiff.directories = {view(800, 480), label};
+    CHECK(others({"label", 100, 80, "4", at(1)}, {declares_none}) == Lines{"label"});
+    // What another Image names is neither the slide nor a channel of it.
+    tiff.directories = {view(800, 480), view(1280, 432)};
+    CHECK(others({"macro", 1280, 432, "4", at(1)}, {not_largest, declares_none}) == Lines{"macro"});
+    tiff.directories = {view(800, 480), view(800, 480, 120)};
+    CHECK(others({"label", 800, 480, "4", at(1)}, {declares_none}) == Lines{"label"});
+  }
+  // Images before the slide were taken out, and the text stayed: the numbers are of another file.
+  tiff.directories = {view(800, 480), view(400, 240), view(200, 120)};
+  const SlideInfo found =
+      info({{"label", 100, 80, "4", at(0)}, {"macro", 1280, 432, "4", at(1)}, {"slide", 800, 480, "0.5", at(2)}});
+  CHECK(found.levels.size() == 3);
+  CHECK(found.associated.empty());
+}
+
+TEST_CASE_FIXTURE(Fixture, "of two Images that name one directory with different pixel sizes the slide's counts") {
+  tiff.directories = {view(400, 240)};
+  const std::string several = "holds 2 images, and one is read";
+  check(info({{"x", 400, 240, "0.25", ""}, {"y", 400, 240, "0.5", at(0)}}), "x", 0.25,
+        {several,
+         "image 0 of its OME-XML says 0.25 micrometres per pixel, and image 1 of the same directory 0.5: image 0 of "
+         "its OME-XML counts"});
+  check(info({{"x", 400, 240, "0.25", at(0)}, {"y", 400, 240, "0.25", at(0)}}), "x", 0.25, {several});
 }

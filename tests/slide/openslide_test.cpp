@@ -426,6 +426,19 @@ TEST_CASE("OpenSlide: which files are for it") {
           const auto bytes = std::as_bytes(std::span(xmp));
           to.set_bytes(700, Bytes(bytes.begin(), bytes.end()));
         }) == "Ventana BIF");
+  // Behind what a scanner writes before it.
+  const std::string late = "<Metadata>" + std::string(std::size_t{1} << 20, 'x') + "<iScan Magnification=\"20\"/>";
+  const auto bytes_of_late = std::as_bytes(std::span(late));
+  CHECK(tiff([&](TestDirectory& to) { to.set_bytes(700, Bytes(bytes_of_late.begin(), bytes_of_late.end())); }) ==
+        "Ventana BIF");
+  // Strips that somebody made of such a file.
+  for (const bool is_tiled : {true, false}) {
+    TestDirectory directory = is_tiled ? tiled_directory(64, 64, 64, 64, 3) : stripped_directory(64, 64, 64, 3);
+    directory.tiles = {Bytes(64 * 64 * 3)};
+    directory.set_text(305, "MedScan").set_text(270, "Objective Power=10");
+    const fs::path path = folder.write("slide.tif", TestTiff{.directories = {directory}}.bytes());
+    CHECK(kind(path) == (is_tiled ? "Trestle TIFF" : ""));
+  }
   CHECK(kind(folder.write("a", std::string("ZISRAWFILE\0\0", 12))) == "Zeiss CZI");
   CHECK(kind(folder.write("b", std::string("[Virtual Microscope Specimen]\n"))) == "Hamamatsu VMS");
   CHECK(kind(folder.write("b", std::string("[Uncompressed Virtual Microscope Specimen]\n"))) == "Hamamatsu VMU");

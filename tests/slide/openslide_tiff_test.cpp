@@ -6,10 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -205,4 +208,41 @@ TEST_CASE_FIXTURE(Fixture, "OpenSlide: levels that share bytes don't make the lo
   }
   directories.front().tiles = {tile};
   CHECK(refusal(directories).find("share bytes") != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(Fixture, "OpenSlide: a vendor's TIFF that it doesn't recognise isn't read as plain TIFF") {
+  const auto refusal_of = [&](const std::function<void(TestDirectory&)>& change) {
+    TestDirectory directory = tiled_directory(64, 64, 64, 64, 3);
+    directory.tiles = {Bytes(64 * 64 * 3)};
+    change(directory);
+    const std::filesystem::path path = folder.write("slide.tif", TestTiff{.directories = {directory}}.bytes());
+    const std::string text = open_error(path, options());
+    if (!text.empty()) CHECK_MESSAGE(text.starts_with(path.string() + ": "), text);
+    return text.substr(std::min(text.size(), path.string().size() + 2));
+  };
+  const std::string ending =
+      ", which OpenSlide reads: OpenSlide 4.9.made-up doesn't recognise it; its tags or its XML are damaged, or that "
+      "version is too old";
+  for (const bool is_generic : {false, true}) {
+    CAPTURE(is_generic);
+    library().takes_all = is_generic;
+    library().vendor = "generic-tiff";
+    // A barcode with an ampersand isn't XML.
+    CHECK(refusal_of([](TestDirectory& to) {
+            const std::string_view xmp = "<iScan Magnification=\"20\" BarCode1D=\"A&B\"/>";
+            const auto bytes = std::as_bytes(std::span(xmp));
+            to.set_bytes(700, Bytes(bytes.begin(), bytes.end()));
+          }) == "is Ventana BIF" + ending);
+    CHECK(refusal_of([](TestDirectory& to) { to.set(65420, long_, {1}); }) == "is Hamamatsu NDPI" + ending);
+    CHECK(refusal_of([](TestDirectory& to) {
+            to.set_text(270, R"(<scn xmlns="http://www.leica-microsystems.com/scn/2010/10/01">)");
+          }) == "is Leica SCN" + ending);
+    CHECK(refusal_of([](TestDirectory& to) {
+            to.set_text(305, "Philips DP v1.0").set_text(270, "<DataObject ObjectType=\"DPUfsImport\">");
+          }) == "is Philips TIFF" + ending);
+    CHECK(refusal_of([](TestDirectory& to) { to.set_text(305, "MedScan").set_text(270, "OverlapsXY= 4 4"); }) ==
+          "is Trestle TIFF" + ending);
+    CHECK(refusal_of([](TestDirectory& to) { to.set_text(270, "Aperio Image Library"); }).empty());
+    CHECK(refusal_of([](TestDirectory&) {}).empty());
+  }
 }

@@ -1,8 +1,11 @@
 #include "runtime/cuda/resources.hpp"
 
+#include <algorithm>
 #include <new>
 
 #include "runtime/cuda/check.hpp"
+#include "runtime/host_memory.hpp"
+#include "runtime/machine.hpp"
 
 namespace slidestream::runtime::cuda {
 
@@ -36,8 +39,14 @@ std::span<std::byte> DeviceArena::take(std::size_t bytes) {
   return part;
 }
 
-PinnedRange::PinnedRange(std::span<std::byte> memory) {
+std::size_t PinnedRange::usual_threads() noexcept {
+  constexpr int most = 8;
+  return static_cast<std::size_t>(std::clamp(available_processors() / 2, 1, most));
+}
+
+PinnedRange::PinnedRange(std::span<std::byte> memory, std::size_t threads) {
   if (memory.empty()) return;
+  populate(memory, threads);
   SLIDESTREAM_CUDA(cudaHostRegister(memory.data(), memory.size(), cudaHostRegisterPortable));
   data_ = memory.data();
   ++resource_counts().pinned_ranges;

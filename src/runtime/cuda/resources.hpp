@@ -70,8 +70,11 @@ class DeviceArena {
 /// Host memory that copies to and from every device need not stage: pinned while it lives.
 class PinnedRange {
  public:
-  /// \throws CudaError when the system doesn't let so much be pinned.
-  explicit PinnedRange(std::span<std::byte> memory);
+  /// Threads that take pages from the system, if the caller doesn't say how many: half of the processors, and no more
+  /// than have the memory's full speed.
+  static std::size_t usual_threads() noexcept;
+  /// Has the system's pages taken first, by so many threads. \throws CudaError when it doesn't let so much be pinned.
+  explicit PinnedRange(std::span<std::byte> memory, std::size_t threads = usual_threads());
   ~PinnedRange();
   PinnedRange(PinnedRange&& other) noexcept : data_(std::exchange(other.data_, nullptr)) {}
   PinnedRange& operator=(PinnedRange&&) = delete;

@@ -39,6 +39,8 @@ constexpr std::uint16_t tag_ndpi = 65420;
 
 /// Bytes of a text that are looked at: names of vendors stand at its beginning.
 constexpr std::uint64_t most_text = std::uint64_t{1} << 16;
+/// And of XMP, in which scanners write much before it.
+constexpr std::uint64_t most_xmp = std::uint64_t{1} << 24;
 
 bool contains(std::string_view text, std::string_view word) { return text.find(word) != std::string_view::npos; }
 
@@ -77,10 +79,12 @@ const Kind* kind_of_tiff(std::span<const std::byte> first, const File& file) {
   const std::string description = tiff.text(directory, tag_description, most_text);
   if (contains(description, "http://www.leica-microsystems.com/scn/2010/")) return &leica;
   const std::string software = tiff.text(directory, tag_software, most_text);
-  if (software.starts_with("Philips") && contains(description, "<DataObject")) return &philips;
-  if (software.starts_with("MedScan") && !description.empty()) return &trestle;
+  // OpenSlide knows them by tiles, too: what was made of such a file in strips is plain TIFF.
+  const bool has_tiles = directory.has_tiles();
+  if (has_tiles && software.starts_with("Philips") && contains(description, "<DataObject")) return &philips;
+  if (has_tiles && software.starts_with("MedScan") && !description.empty()) return &trestle;
   if (const RawEntry* entry = directory.find(tag_xmp)) {
-    const auto xmp = tiff.bytes(*entry, most_text);
+    const auto xmp = tiff.bytes(*entry, most_xmp);
     if (xmp && contains({reinterpret_cast<const char*>(xmp->data()), xmp->size()}, "<iScan")) return &ventana;
   }
   return nullptr;

@@ -1,17 +1,12 @@
 #include "slide/openslide/openslide_container.hpp"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
-#include <functional>
 #include <iterator>
-#include <mutex>
+#include <memory>
 #include <optional>
 #include <slidestream/error.hpp>
 #include <string>
@@ -27,7 +22,9 @@
 #include "slide/icc_profile.hpp"
 #include "slide/level_factor.hpp"
 #include "slide/open_budget.hpp"
+#include "slide/openslide/argb.hpp"
 #include "slide/openslide/focal_planes.hpp"
+#include "slide/openslide/handles.hpp"
 #include "slide/openslide/kinds.hpp"
 #include "slide/openslide/library.hpp"
 #include "slide/openslide/named_files.hpp"
@@ -43,8 +40,10 @@ namespace slidestream {
 
 namespace {
 
+using openslide::Background;
 using openslide::Functions;
 using openslide::Handle;
+using openslide::Handles;
 using openslide::Library;
 
 /// About the side of what is read at a time, where the file's own tiles have a known size.
@@ -56,35 +55,6 @@ constexpr std::int64_t largest_tile = 1024;
 constexpr std::size_t least_cache = std::size_t{32} << 20;
 /// Pixels of the largest tile of a file.
 constexpr std::uint64_t most_pixels_behind = std::uint64_t{1} << 28;
-
-/// What is there where a slide has no pixels.
-struct Background {
-  std::uint8_t red = 255;
-  std::uint8_t green = 255;
-  std::uint8_t blue = 255;
-};
-
-/// Of samples that are multiplied by their alpha already.
-std::uint8_t over(std::uint32_t sample, std::uint32_t alpha, std::uint32_t background) noexcept {
-  return static_cast<std::uint8_t>(std::min<std::uint32_t>(255, sample + (background * (255 - alpha) + 127) / 255));
-}
-
-/// RGB of `count` pixels as the library gives them: words of alpha, red, green, blue, from the highest byte on.
-void to_rgb(std::uint8_t* to, const std::uint32_t* from, std::int64_t count, const Background& background) noexcept {
-  for (std::int64_t i = 0; i < count; ++i, to += 3) {
-    const std::uint32_t pixel = from[i];
-    const std::uint32_t alpha = pixel >> 24;
-    if (alpha == 255) {
-      to[0] = static_cast<std::uint8_t>(pixel >> 16);
-      to[1] = static_cast<std::uint8_t>(pixel >> 8);
-      to[2] = static_cast<std::uint8_t>(pixel);
-    } else {
-      to[0] = over(pixel >> 16 & 255, alpha, background.red);
-      to[1] = over(pixel >> 8 & 255, alpha, background.green);
-      to[2] = over(pixel & 255, alpha, background.blue);
-    }
-  }
-}
 
 template <class Whole>
 std::optional<Whole> number_of(const std::string& text, int base = 10) {
@@ -111,83 +81,6 @@ struct Scale {
   std::int64_t at_level_0(std::int64_t pixel) const noexcept {
     return std::llround(static_cast<double>(pixel) * downsample);
   }
-};
-
-/// Handles of one slide. One serves one thread at a time, so there come to be as many as threads decode at once. In a
-/// child of a fork none is kept: its lock may be held by a thread of the parent, and files have positions.
-class Handles {
- public:
-  Handles(std::shared_ptr<const Library> library, const std::filesystem::path& path, int descriptor)
-      : library_(std::move(library)), path_(path), descriptor_(descriptor) {}
-  ~Handles() {
-    if (process_ != ::getpid()) {
-      for (std::unique_ptr<Handle>& handle : free_) static_cast<void>(handle.release());
-      return;
-    }
-    free_.clear();
-    if (cache_ != nullptr) library_->functions().cache_release(cache_);
-  }
-  Handles(const Handles&) = delete;
-  Handles& operator=(const Handles&) = delete;
-
-  const Library& library() const noexcept { return *library_; }
-
-  /// While the slide is opened: the cache of all handles, of which `first` is the only one.
-  void set_cache(std::size_t bytes, const Handle& first) {
-    cache_bytes_ = bytes;
-    if (!library_->has_caches()) return;
-    cache_ = library_->functions().cache_create(bytes);
-    library_->functions().set_cache(first.get(), cache_);
-  }
-  std::size_t cache_bytes() const noexcept { return cache_bytes_; }
-
-  /// While the slide is opened: the first, without a cache. \throws as `open_handle`
-  std::unique_ptr<Handle> take_first(const std::function<bool()>& give_up) const {
-    check_file();
-    return openslide::open_handle(library_, path_, give_up);
-  }
-
-  /// \throws Error when it can't be opened again
-  std::unique_ptr<Handle> take() {
-    if (process_ == ::getpid()) {
-      const std::lock_guard lock(mutex_);
-      if (!free_.empty()) {
-        std::unique_ptr<Handle> handle = std::move(free_.back());
-        free_.pop_back();
-        return handle;
-      }
-    }
-    check_file();
-    auto handle = std::make_unique<Handle>(library_, path_);
-    if (cache_ != nullptr && process_ == ::getpid()) library_->functions().set_cache(handle->get(), cache_);
-    return handle;
-  }
-
-  void give_back(std::unique_ptr<Handle> handle) {
-    if (process_ != ::getpid()) return;
-    const std::lock_guard lock(mutex_);
-    free_.push_back(std::move(handle));
-  }
-
- private:
-  /// The library opens by name, and the name may be another file's by now.
-  void check_file() const {
-    struct ::stat opened {};
-    struct ::stat named {};
-    if (::fstat(descriptor_, &opened) != 0 || ::stat(path_.c_str(), &named) != 0 || opened.st_dev != named.st_dev ||
-        opened.st_ino != named.st_ino) {
-      throw Error("the file was replaced");
-    }
-  }
-
-  const std::shared_ptr<const Library> library_;
-  const std::filesystem::path path_;
-  const int descriptor_;
-  const pid_t process_ = ::getpid();
-  openslide::Cache* cache_ = nullptr;
-  std::size_t cache_bytes_ = 0;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Handle>> free_;  // guarded by mutex_
 };
 
 class OpenSlideContainer final : public Container {
@@ -240,7 +133,7 @@ class OpenSlideContainer final : public Container {
       AssociatedImage image;
       image.size = {width, height};
       image.pixels.resize(3 * pixels.size());
-      to_rgb(image.pixels.data(), pixels.data(), width * height, {});
+      openslide::to_rgb(image.pixels.data(), pixels.data(), width * height, {});
       return image;
     });
   }
@@ -273,7 +166,7 @@ class OpenSlideContainer final : public Container {
       for (std::int64_t row = job.from_y - skip_y; row < height; ++row) {
         const std::int64_t left = job.from_x - skip_x;
         if (width <= left) break;
-        to_rgb(rgb, argb + row * width + left, width - left, background_);
+        openslide::to_rgb(rgb, argb + row * width + left, width - left, background_);
         interleaved_to_pixels(job.row(skip_y + row), rgb, width - left, 3, Colour::rgb, job.out.format);
         if (std::uint8_t* to = job.luminance_row(skip_y + row)) {
           interleaved_to_pixels(to, rgb, width - left, 3, Colour::rgb, luminance_format);
@@ -483,7 +376,12 @@ void open_by_openslide(Slide::Impl& slide, std::unique_ptr<File> file, const Ope
   }
   const char* vendor = library->functions().detect_vendor(path.c_str());
   const bool is_for_tiff = vendor == nullptr || std::string_view(vendor) == "generic-tiff";
-  if (is_for_tiff && (kind == nullptr || kind->is_tiff)) return open_tiff(slide, std::move(file), options);
+  if (is_for_tiff && kind == nullptr) return open_tiff(slide, std::move(file), options);
+  if (is_for_tiff && kind->is_tiff) {
+    // As plain TIFF its tiles may lie in wrong places, and its pixel size is lost.
+    throw_slide_error(path, is_kind + library->name() +
+                                " doesn't recognise it; its tags or its XML are damaged, or that version is too old");
+  }
   if (file->size() < 2) throw_slide_error(path, "has " + std::to_string(file->size()) + " bytes");
   openslide::TiffLevels levels;
   if (vendor != nullptr && openslide::are_levels_directories(vendor)) {

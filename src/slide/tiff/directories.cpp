@@ -12,15 +12,18 @@
 #include "slide/tiff/aperio.hpp"
 #include "slide/tiff/aperio_images.hpp"
 #include "slide/tiff/candidate.hpp"
+#include "slide/tiff/ets_files.hpp"
 #include "slide/tiff/grey_planes.hpp"
 #include "slide/tiff/level_candidates.hpp"
 #include "slide/tiff/level_tags.hpp"
+#include "slide/tiff/ome_slide.hpp"
 #include "slide/tiff/ome_xml.hpp"
 #include "slide/tiff/pixel_sizes.hpp"
 #include "slide/tiff/plane_levels.hpp"
 #include "slide/tiff/pyramid.hpp"
 #include "slide/tiff/raw_directory.hpp"
 #include "slide/tiff/stacked_planes.hpp"
+#include "slide/tiff/unread_candidates.hpp"
 #include "slide/unread_images.hpp"
 
 namespace slidestream {
@@ -43,13 +46,14 @@ class DirectoryReader {
         file_(file),
         options_(options),
         budget_(file.path(), file.size(), options),
-        raw_(file, budget_) {}
+        raw_(file, budget_),
+        ome_(slide, file, raw_) {}
 
   void read() {
     slide_.info.container = raw_.big() ? "BigTIFF" : "TIFF";
     std::vector<Candidate> main = main_directories();
-    read_ome(main);
-    const std::size_t first = first_plane(main);
+    ome_.read(main);
+    const std::size_t first = ome_.first_plane(main);
     name_slide(main, first);
     const std::vector<std::size_t> planes = planes_of(main, first);
     const std::size_t plane = choose_plane(main, planes);
@@ -60,8 +64,10 @@ class DirectoryReader {
     }
     const std::vector<Candidate> subs = sub_directories(main[base].raw);
     // Of several directories the description counts those.
-    if (!ome_ && planes.size() == 1) choose_stacked(main[base], main, subs);
+    if (!ome_.is_there() && planes.size() == 1) choose_stacked(main[base], main, subs);
+    if (!ome_.is_there()) warn_of_lsm(main[base].raw, planes.size());
     std::vector<const Candidate*> levels = levels_of(main, subs, planes, plane);
+    warn_of_deeper_subs(subs, levels);
     add_levels(levels, main);
     name_associated(main, levels, planes, plane);
     // The first plane's text is about all of them.
@@ -136,126 +142,6 @@ class DirectoryReader {
     return raw_.text(candidate.raw, TIFFTAG_IMAGEDESCRIPTION, OpenBudget::most_description);
   }
 
-  /// A description that may be read as XML.
-  void count_tree(const std::string& text) {
-    slide_.compared_bytes = std::max(slide_.compared_bytes, OpenBudget::xml_tree_factor * text.size());
-  }
-
-  std::optional<OmeXml> ome_of(const std::string& text, const std::vector<Candidate>& main,
-                               std::optional<std::size_t> meant = {}) {
-    std::vector<std::uint64_t> samples;
-    samples.reserve(main.size());
-    for (const Candidate& candidate : main) {
-      samples.push_back(raw_.number(candidate.raw, TIFFTAG_SAMPLESPERPIXEL).value_or(1));
-    }
-    return read_ome_xml(text, samples, file_.path().filename().string(), slide_.info, meant);
-  }
-
-  /// What OME-XML in the first directory says of the slide becomes what it says of another image.
-  void describe_by(const std::vector<Candidate>& main, std::size_t meant) {
-    slide_.info = before_ome_;
-    ome_ = ome_of(text_of(main.front()), main, meant);
-  }
-
-  /// Of OME-XML in the first directory, whose image hasn't the size of the directory that is read: images were taken
-  /// out of the file, and the text stayed. An image with that size describes the directory. Else only one of nearly
-  /// that size may.
-  /// \return what counts, for a line
-  std::string settle_image(const std::vector<Candidate>& main, std::size_t read) {
-    const ImageSize size = main[read].size();
-    const std::vector<OmeImage>& images = ome_->images;
-    const auto fitting = std::ranges::find_if(images, [&](const OmeImage& image) {
-      return image.associated.empty() && image.width == size.width && image.height == size.height;
-    });
-    if (fitting != images.end()) {
-      const std::optional<std::size_t> named = ome_->image_at(read, size.width, size.height);
-      const bool is_named = named && images[*named].associated.empty();
-      const std::size_t meant = is_named ? *named : static_cast<std::size_t>(fitting - images.begin());
-      describe_by(main, meant);
-      has_places_ = false;
-      return "image " + std::to_string(meant) + " of the OME-XML, which has that size, describes it";
-    }
-    const auto is_near = [](std::uint64_t said, std::uint64_t side) {
-      const std::uint64_t apart = said > side ? said - side : side - said;
-      return apart <= std::max<std::uint64_t>(2, side / 50);
-    };
-    const OmeImage& image = *ome_image();
-    if (is_near(image.width, size.width) && is_near(image.height, size.height)) return "the directory counts";
-    ome_->pixel_size = {};
-    slide_.info.magnification.reset();
-    slide_.info.properties.erase("name");
-    return "the directory counts, and that image's pixel size, magnification and name don't";
-  }
-
-  /// OME-XML stands in the first directory. Where it doesn't, one in the largest describes the slide, but numbers of
-  /// directories in it are of another file.
-  void read_ome(const std::vector<Candidate>& main) {
-    before_ome_ = slide_.info;
-    for (const std::size_t at : {std::size_t{0}, largest_image(main)}) {
-      const std::string text = text_of(main[at]);
-      if (text.find('<') == std::string::npos) continue;
-      count_tree(text);
-      ome_ = ome_of(text, main);
-      if (!ome_) continue;
-      has_places_ = at == 0;
-      for (const OmeImage& image : ome_->images) {
-        for (const auto& [plane, at_directory] : image.directories) claimed_.insert(at_directory);
-        claimed_.insert(image.displaced.begin(), image.displaced.end());
-      }
-      return;
-    }
-  }
-
-  const OmeImage* ome_image() const { return ome_ ? ome_->slide_image() : nullptr; }
-
-  /// The directory of level 0, or of its first plane.
-  std::size_t first_plane(const std::vector<Candidate>& main) {
-    const OmeImage* image = ome_image();
-    if (image == nullptr || !has_places_) return largest_image(main);
-    const auto text = [](const ImageSize& s) { return std::to_string(s.width) + " x " + std::to_string(s.height); };
-    const bool has_size = image->width > 0 && image->height > 0;
-    const ImageSize size{image->width, image->height};
-    const auto is_of_size = [size](const Candidate& c) { return c.width == size.width && c.height == size.height; };
-    if (ome_->absent) {
-      slide_.info.warnings.push_back("image " + std::to_string(*ome_->absent) +
-                                     " of its OME-XML has no directory here: image " + std::to_string(ome_->slide) +
-                                     " is read");
-    }
-    // A file of a set needn't have the first plane. Without a set, numbers that leave it out aren't this file's.
-    if (image->directories.empty() || (!image->directories.contains(0) && image->elsewhere.empty())) {
-      has_places_ = false;
-      if (!image->directories.empty()) return largest_image(main);
-      const std::size_t largest = largest_image(main);
-      std::string line = "the image that its OME-XML declares isn't there";
-      if (const auto named = ome_->image_at(largest, main[largest].width, main[largest].height)) {
-        describe_by(main, *named);
-        slide_.info.warnings.push_back(line + ": image " + std::to_string(*named) + ", which names directory " +
-                                       std::to_string(largest) + ", is read");
-        return largest;
-      }
-      if (has_size && !std::ranges::any_of(main, is_of_size)) {
-        line += ", and directory " + std::to_string(largest) + " has " + text(main[largest].size()) +
-                " pixels: " + settle_image(main, largest);
-      }
-      slide_.info.warnings.push_back(std::move(line));
-      return largest;
-    }
-    const std::size_t said = image->directories.begin()->second;
-    if (!has_size || is_of_size(main[said])) return said;
-    const auto other = std::ranges::find_if(main, is_of_size);
-    const std::string contradiction = "its OME-XML says " + text(size) + " pixels, and directory " +
-                                      std::to_string(said) + " has " + text(main[said].size());
-    if (other == main.end()) {
-      const std::string counts = settle_image(main, said);
-      slide_.info.warnings.push_back(contradiction + ": " + counts);
-      return said;
-    }
-    has_places_ = false;
-    const auto at = static_cast<std::size_t>(other - main.begin());
-    slide_.info.warnings.push_back(contradiction + ": directory " + std::to_string(at) + ", which has them, is read");
-    return at;
-  }
-
   /// The slide is nothing else; and words that it has itself, repeated in another directory, say nothing of that one.
   void name_slide(std::vector<Candidate>& main, std::size_t first) {
     main[first].associated.clear();
@@ -263,22 +149,16 @@ class DirectoryReader {
     for (Candidate& candidate : main) {
       if (!candidate.says_so.empty() && candidate.says_so == own) candidate.associated.clear();
     }
-    if (ome_ == std::nullopt || !has_places_) return;
-    for (const OmeImage& image : ome_->images) {
-      if (image.associated.empty()) continue;
-      for (const auto& [plane, at] : image.directories) {
-        if (at < main.size() && at != first) main[at].associated = image.associated;
-      }
-    }
+    ome_.name_associated(main, first);
   }
-
-  bool is_claimed(std::size_t directory) const { return has_places_ && claimed_.contains(directory); }
 
   /// Directories of the planes of level 0, of which this file may hold some; `numbers_` are then theirs.
   std::vector<std::size_t> planes_of(const std::vector<Candidate>& main, std::size_t first) {
     std::vector<std::size_t> same = images_as_large(main, main[first]);
-    const OmeImage* image = ome_image();
-    if (image == nullptr || !has_places_ || !image->is_placed) return same;
+    const OmeImage* image = ome_.image();
+    // Another image's directory is no plane of the slide.
+    if (!ome_.has_places()) std::erase_if(same, [&](std::size_t at) { return at != first && ome_.is_claimed(at); });
+    if (image == nullptr || !ome_.has_places() || !image->is_placed) return same;
     std::vector<std::size_t> planes;
     for (const auto& [plane, at] : image->directories) {
       const bool is_next = at < main.size() && main[at].width == main[first].width &&
@@ -289,7 +169,7 @@ class DirectoryReader {
     }
     // The first ones need no numbers.
     if (!numbers_.empty() && numbers_.back() + 1 == numbers_.size()) numbers_.clear();
-    std::erase_if(same, [this](std::size_t at) { return is_claimed(at); });
+    std::erase_if(same, [this](std::size_t at) { return ome_.is_claimed(at); });
     if (!same.empty()) {
       slide_.info.warnings.push_back("its OME-XML doesn't name " + std::to_string(same.size()) +
                                      " of its images of the slide's size: they aren't read");
@@ -299,7 +179,7 @@ class DirectoryReader {
 
   /// Which of the planes of level 0 is read. \throws SlideError where there are several and none is chosen
   std::size_t choose_plane(const std::vector<Candidate>& main, const std::vector<std::size_t>& planes) {
-    const OmeImage* declared = ome_image();
+    const OmeImage* declared = ome_.image();
     Channels channels{planes.size(), planes.size(), {}};
     if (declared != nullptr) channels.count = std::max(planes.size(), declared->planes);
     if (channels.count == 1) return 0;
@@ -310,7 +190,7 @@ class DirectoryReader {
     channels.numbers = numbers_;
     if (declared != nullptr) {
       channels.names = plane_names(*declared);
-      if (has_places_) channels.elsewhere = declared->elsewhere;
+      if (ome_.has_places()) channels.elsewhere = declared->elsewhere;
       channels.are_planes = declared->depths * declared->times > 1;
     } else if (is_aperios_) {
       channels.names = names_of_focuses(main, planes);
@@ -338,12 +218,20 @@ class DirectoryReader {
     for (const auto* list : {&main, &subs}) {
       for (const Candidate& other : *list) others.push_back(other.raw);
     }
-    const std::uint64_t planes = stacked_planes(file_, raw_, image.raw, others);
-    if (planes < 2) return;
+    const StackedPlanes planes = stacked_planes(file_, raw_, image.raw, others);
+    if (planes.count < 2) return;
     if (options_.channel != 0) refuse_stacked_planes(file_, planes);
-    const bool is_rgb = raw_.number(image.raw, TIFFTAG_PHOTOMETRIC) == std::uint64_t{PHOTOMETRIC_RGB} &&
-                        raw_.number(image.raw, TIFFTAG_SAMPLESPERPIXEL) == std::uint64_t{3};
-    if (is_rgb) options_.channel = -1;
+    if (is_rgb(image.raw)) options_.channel = -1;
+  }
+
+  bool is_rgb(const RawDirectory& directory) const {
+    return raw_.number(directory, TIFFTAG_PHOTOMETRIC) == std::uint64_t{PHOTOMETRIC_RGB} &&
+           raw_.number(directory, TIFFTAG_SAMPLESPERPIXEL) == std::uint64_t{3};
+  }
+
+  void warn_of_lsm(const RawDirectory& directory, std::size_t planes) {
+    std::string line = line_of_lsm(file_, directory, planes, is_rgb(directory));
+    if (!line.empty()) slide_.info.warnings.push_back(std::move(line));
   }
 
   /// As a QPTIFF names its channels; none unless all have names.
@@ -389,12 +277,13 @@ class DirectoryReader {
                                           const std::vector<std::size_t>& planes, std::size_t plane) {
     const std::size_t base = planes[plane];
     std::vector<const Candidate*> levels = reductions(main[base], subs);
-    warn_of_subs(main[base], subs, levels);
+    warn_of_subs(main[base], subs, levels, slide_.info.warnings);
     const bool are_subs = !levels.empty();
     std::vector<const Candidate*> others;
     std::vector<ImageSize> sizes;
     for (std::size_t i = 0; i < main.size(); ++i) {
-      if (i == base || !may_be_level(main[i]) || is_claimed(i) || plane_of(main, planes, main[i]) != plane) continue;
+      if (i == base || !may_be_level(main[i]) || ome_.is_claimed(i)) continue;
+      if (plane_of(main, planes, main[i]) != plane) continue;
       const auto is_same = [&](const Candidate* level) { return are_same(*level, main[i]); };
       if (std::ranges::any_of(levels, is_same)) {
         copies_.insert(i);
@@ -406,7 +295,9 @@ class DirectoryReader {
     std::vector<const Candidate*> told;
     for (const std::size_t i : pyramid_below(main[base].size(), sizes)) {
       if (subs.empty() || levels.empty()) continue;
-      warn_of_image(*others[i], "has the size of a level, but the slide's levels are SubIFDs: it is no level");
+      slide_.info.warnings.push_back(
+          "the image of " + std::to_string(others[i]->width) + " x " + std::to_string(others[i]->height) +
+          " pixels has the size of a level, but the slide's levels are SubIFDs: it is no level");
       told.push_back(others[i]);
     }
     if (levels.empty()) {
@@ -428,7 +319,7 @@ class DirectoryReader {
       const bool is_small = is_small_beside(other->width, other->height, main[base].width, main[base].height);
       // Those of the slide's size were counted before.
       const bool is_counted =
-          ome_image() != nullptr && other->width == main[base].width && other->height == main[base].height;
+          ome_.image() != nullptr && other->width == main[base].width && other->height == main[base].height;
       const bool is_known =
           std::ranges::find(levels, other) != levels.end() || std::ranges::find(told, other) != told.end();
       if (is_counted || is_known) continue;
@@ -437,55 +328,34 @@ class DirectoryReader {
     }
     const auto is_second = [&](const Candidate* level) { return level->size() == unread.front()->size(); };
     const bool has_level = !unread.empty() && std::any_of(levels.begin() + 1, levels.end(), is_second);
-    warn_of_unread(unread, has_level ? size_of_level_before : "is no level of the slide", " more so large", smaller);
-    if (unread.empty() && !are_subs) warn_of_lost_pyramid(others, levels);
+    warn_of_unread(unread, has_level ? size_of_level_before : "is no level of the slide", " more so large", smaller,
+                   slide_.info.warnings);
+    if (unread.empty() && !are_subs) warn_of_lost_pyramid(others, levels, slide_.info.warnings);
     return levels;
   }
 
-  /// Small images of the slide's shape that are no levels: one may be a thumbnail, and several may be a pyramid.
-  void warn_of_lost_pyramid(const std::vector<const Candidate*>& images, const std::vector<const Candidate*>& levels) {
-    std::vector<const Candidate*> lost;
-    for (const Candidate* image : images) {
-      const auto is_as_large = [image](const Candidate* other) { return other->size() == image->size(); };
-      if (!has_shape_of(levels.front()->size(), image->size())) continue;
-      if (std::ranges::any_of(levels, is_as_large) || std::ranges::any_of(lost, is_as_large)) continue;
-      lost.push_back(image);
-    }
-    if (lost.size() < 2) return;
-    warn_of_unread(lost, "has the slide's shape, but is no level of it", " more of them");
-  }
-
-  /// Those that aren't levels are nowhere else to be seen. One without a size has its line.
-  void warn_of_subs(const Candidate& base, const std::vector<Candidate>& subs,
-                    const std::vector<const Candidate*>& levels) {
-    std::vector<const Candidate*> unread;
-    std::vector<const Candidate*> in_strips;
+  /// SubIFDs of a SubIFD, or of a level behind the first, are read nowhere.
+  void warn_of_deeper_subs(const std::vector<Candidate>& subs, const std::vector<const Candidate*>& levels) {
+    std::vector<const Candidate*> parents(levels.begin() + 1, levels.end());
     for (const Candidate& sub : subs) {
-      if (!sub.fault.empty() || std::ranges::find(levels, &sub) != levels.end()) continue;
-      const bool is_in_strips = !sub.tiled && sub.associated.empty() && is_reduction(base.size(), sub.size());
-      (is_in_strips ? in_strips : unread).push_back(&sub);
+      if (std::ranges::find(parents, &sub) == parents.end()) parents.push_back(&sub);
     }
-    warn_of_unread(unread, "is a SubIFD and no level of the slide", " more of them");
-    warn_of_unread(in_strips, "is a SubIFD in strips, and levels need tiles", " more of them");
-  }
-
-  /// A line for all of them: there may be thousands.
-  void warn_of_unread(const std::vector<const Candidate*>& images, const std::string& what, const std::string& others,
-                      std::size_t smaller = 0) {
-    if (images.empty()) return;
-    const Candidate& first = *images.front();
-    slide_.info.warnings.push_back(unread_line({first.width, first.height, what, images.size() - 1, others, smaller}));
+    std::erase_if(parents, [this](const Candidate* parent) {
+      const std::uint64_t at = raw_.number(parent->raw, TIFFTAG_SUBIFD).value_or(0);
+      return at == 0 || seen_.contains(at);
+    });
+    if (parents.empty()) return;
+    const Candidate& first = *parents.front();
+    slide_.info.warnings.push_back(
+        "the SubIFDs of the image of " + std::to_string(first.width) + " x " + std::to_string(first.height) +
+        " pixels aren't read, as it isn't level 0" +
+        (parents.size() == 1 ? "" : ", nor are those of " + std::to_string(parents.size() - 1) + " more"));
   }
 
   /// Whether two directories have the same tiles.
   bool are_same(const Candidate& a, const Candidate& b) const {
     const auto first_tile = [this](const Candidate& c) { return raw_.number(c.raw, TIFFTAG_TILEOFFSETS).value_or(0); };
     return a.width == b.width && a.height == b.height && first_tile(a) != 0 && first_tile(a) == first_tile(b);
-  }
-
-  void warn_of_image(const Candidate& image, const std::string& what) {
-    slide_.info.warnings.push_back("the image of " + std::to_string(image.width) + " x " +
-                                   std::to_string(image.height) + " pixels " + what);
   }
 
   /// Spares come after all levels, so that they take nothing from what the levels may have.
@@ -503,7 +373,8 @@ class DirectoryReader {
         ++i;
         continue;
       }
-      warn_of_unread({levels[i]}, is_cut(i) ? "is no level of the slide" : size_of_level_before, "");
+      warn_of_unread({levels[i]}, is_cut(i) ? "is no level of the slide" : size_of_level_before, "", 0,
+                     slide_.info.warnings);
       levels.erase(levels.begin() + static_cast<std::ptrdiff_t>(i));
     }
   }
@@ -574,16 +445,17 @@ class DirectoryReader {
 
   void describe(const Candidate& image, const std::vector<const Candidate*>& levels) {
     const RawDirectory& directory = image.raw;
-    const std::string text = raw_.text(directory, TIFFTAG_IMAGEDESCRIPTION, OpenBudget::most_description);
+    const std::string text = text_of(image);
     warn_of_description(directory);
     const Level& largest = slide_.info.levels.front();
     const auto side = [&](std::int64_t pixels) { return largest.tiled ? static_cast<std::uint64_t>(pixels) : 1; };
     const ImageSize tile{side(largest.tile_width), side(largest.tile_height)};
-    const SaidPixelSize said = ome_ ? ome_->pixel_size : read_description(text, image.size(), tile, slide_.info);
+    const SaidPixelSize said =
+        ome_.is_there() ? ome_.pixel_size() : read_description(text, image.size(), tile, slide_.info);
     const SaidPixelSize by_tags = size_by_resolution(raw_, directory, text, slide_.info.warnings);
-    settle_pixel_size(slide_.info, said, ome_ ? "OME-XML" : "the description", by_tags, "the resolution");
+    settle_pixel_size(slide_.info, said, ome_.is_there() ? "OME-XML" : "the description", by_tags, "the resolution");
     if (!slide_.info.mpp && options_.mpp <= 0.0) warn_of_lacking_unit(raw_, directory, slide_.info.warnings);
-    if (!ome_) compare_descriptions(raw_, levels, text, slide_.info);
+    if (!ome_.is_there()) compare_descriptions(raw_, levels, text, slide_.info);
     if (!said.x && !said.y) compare_resolutions(raw_, levels, text, by_tags, slide_.info);
   }
 
@@ -594,20 +466,18 @@ class DirectoryReader {
   OpenBudget budget_;
   RawTiff raw_;
   std::unordered_set<std::uint64_t> seen_;  ///< offsets of directories
-  std::optional<OmeXml> ome_;
-  SlideInfo before_ome_;                     ///< what was known before its text was read
-  bool is_aperios_ = false;                  ///< any image of the main chain says so
-  std::vector<std::size_t> numbers_;         ///< of the planes here, where they aren't the image's first
-  std::optional<ColourPlaces> colours_;      ///< its planes are red, green and blue
-  bool has_places_ = false;                  ///< the directories that it names are this file's
-  std::vector<const Candidate*> cut_;        ///< of the main chain, that are levels if they were cut
-  std::unordered_set<std::size_t> copies_;   ///< of the main chain, whose tiles a level among the SubIFDs has, too
-  std::unordered_set<std::size_t> claimed_;  ///< those that any of its images names
+  OmeSlide ome_;
+  bool is_aperios_ = false;                 ///< any image of the main chain says so
+  std::vector<std::size_t> numbers_;        ///< of the planes here, where they aren't the image's first
+  std::optional<ColourPlaces> colours_;     ///< its planes are red, green and blue
+  std::vector<const Candidate*> cut_;       ///< of the main chain, that are levels if they were cut
+  std::unordered_set<std::size_t> copies_;  ///< of the main chain, whose tiles a level among the SubIFDs has, too
 };
 
 }  // namespace
 
 void open_tiff(Slide::Impl& slide, std::unique_ptr<File> file, const OpenOptions& options) {
+  check_ets_files(file->path(), slide.info.warnings);
   const File& only = *file;
   slide.files.add(std::move(file));
   auto container = std::make_unique<TiffContainer>(only);

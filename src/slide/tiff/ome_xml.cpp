@@ -16,9 +16,16 @@
 #include "slide/tiff/aperio.hpp"
 #include "slide/tiff/grey_planes.hpp"
 #include "slide/tiff/pyramid.hpp"
+#include "slide/tiff/xml_nodes.hpp"
 
 namespace slidestream {
 namespace {
+
+using xml::attribute_of;
+using xml::child_of;
+using xml::for_each_element;
+using xml::has_attribute;
+using xml::is_named;
 
 constexpr std::size_t most_ome_properties = 1000;
 constexpr std::size_t most_dimension = 65536;
@@ -27,47 +34,6 @@ constexpr std::size_t most_named_directories = std::size_t{1} << 17;
 
 /// Planes in other files, of all images.
 constexpr std::size_t most_elsewhere = 4096;
-
-/// A name without its prefix.
-std::string_view local(const char* name) {
-  const std::string_view whole = name;
-  const std::size_t colon = whole.find(':');
-  return colon == std::string_view::npos ? whole : whole.substr(colon + 1);
-}
-
-bool is_named(const pugi::xml_node& node, std::string_view name) {
-  return node.type() == pugi::node_element && local(node.name()) == name;
-}
-
-pugi::xml_node child_of(const pugi::xml_node& node, std::string_view name) {
-  return node.find_child([name](const pugi::xml_node& child) { return is_named(child, name); });
-}
-
-/// Empty where there is none.
-std::string_view attribute_of(const pugi::xml_node& node, std::string_view name) {
-  for (const pugi::xml_attribute& attribute : node.attributes()) {
-    if (local(attribute.name()) == name) return attribute.value();
-  }
-  return {};
-}
-
-bool has_attribute(const pugi::xml_node& node, std::string_view name) {
-  return !node.find_attribute([name](const pugi::xml_attribute& a) { return local(a.name()) == name; }).empty();
-}
-
-/// All elements of a tree, in their order, without recursion.
-template <class See>
-void for_each_element(const pugi::xml_node& root, const See& see) {
-  for (pugi::xml_node node = root; node;) {
-    if (node.type() == pugi::node_element) see(node);
-    pugi::xml_node next = node.first_child();
-    while (!next && node && node != root) {
-      next = node.next_sibling();
-      if (!next) node = node.parent();
-    }
-    node = next;
-  }
-}
 
 /// A whole number from 1 to 65,536; anything else is 1.
 std::size_t dimension(std::string_view text) {
@@ -140,7 +106,11 @@ class OmeReader {
     }
     count_images();
     const OmeImage& slide = result_.images[result_.slide];
+    for (const char axis : slide.from_one) {
+      info_.warnings.push_back(std::string("its OME-XML counts First") + axis + " from 1: planes are counted from 0");
+    }
     if (!slide.placed_twice.empty()) info_.warnings.push_back(slide.placed_twice);
+    compare_rivals(nodes);
     compare_samples(slide);
     warn_of_repeated_attribute();
     warn_of_further_pixels(nodes[result_.slide]);
@@ -214,6 +184,7 @@ class OmeReader {
       return;
     }
     image.is_placed = true;
+    image.from_one = axes_from_one(data, image);
     for (const pugi::xml_node& part : data) {
       const std::uint64_t first = whole(attribute_of(part, "IFD"));
       const std::uint64_t count = has_attribute(part, "PlaneCount") ? whole(attribute_of(part, "PlaneCount"))
@@ -245,13 +216,28 @@ class OmeReader {
     }
   }
 
+  /// Axes along which parts are counted from 1, against the schema: one is behind the last, and none is the first.
+  static std::string axes_from_one(const std::vector<pugi::xml_node>& data, const OmeImage& image) {
+    std::string axes;
+    for (const char axis : image.order.substr(2)) {
+      const std::size_t size = size_along(image, axis);
+      const std::string key = std::string("First") + axis;
+      const auto is_at = [&](std::size_t place) {
+        return std::ranges::any_of(data, [&](const auto& part) { return whole(attribute_of(part, key)) == place; });
+      };
+      if (size > 1 && is_at(size) && !is_at(0)) axes += axis;
+    }
+    return axes;
+  }
+
   static std::size_t plane_number(const pugi::xml_node& part, const OmeImage& image) {
     std::size_t number = 0;
     std::size_t stride = 1;
     for (const char axis : image.order.substr(2)) {
       const std::size_t size = size_along(image, axis);
       const std::string key = std::string("First") + axis;
-      number += stride * std::min<std::size_t>(whole(attribute_of(part, key)), size - 1);
+      const std::size_t first = image.from_one.find(axis) == std::string::npos ? 0 : 1;
+      number += stride * std::min<std::size_t>(whole(attribute_of(part, key)) - first, size - 1);
       stride *= size;
     }
     return number;
@@ -322,6 +308,33 @@ class OmeReader {
     if (slides < 2 && is_largest) return;
     info_.warnings.push_back("holds " + std::to_string(held) + " images, and one is read" +
                              (is_largest ? "" : ", which isn't the largest"));
+  }
+
+  /// What the Pixels of an image say, in any valid unit.
+  static SaidPixelSize size_of_pixels(const pugi::xml_node& image) {
+    const pugi::xml_node pixels = child_of(image, "Pixels");
+    const auto along = [&](const std::string& name) -> std::optional<double> {
+      const std::optional<double> size = positive_number(attribute_of(pixels, name));
+      const std::optional<double> unit = micrometres_of(attribute_of(pixels, name + "Unit"));
+      return size && unit ? std::optional(*size * *unit) : std::nullopt;
+    };
+    return {along("PhysicalSizeX"), along("PhysicalSizeY")};
+  }
+
+  /// Another image may name the directory that is read.
+  void compare_rivals(const std::vector<pugi::xml_node>& images) {
+    const OmeImage& slide = result_.images[result_.slide];
+    if (slide.directories.empty()) return;
+    const std::size_t read = slide.directories.begin()->second;
+    const std::string name = "image " + std::to_string(result_.slide) + " of its OME-XML";
+    for (std::size_t i = 0; i < images.size(); ++i) {
+      const auto& directories = result_.images[i].directories;
+      if (i == result_.slide || directories.empty() || directories.begin()->second != read) continue;
+      const std::size_t before = info_.warnings.size();
+      compare_pixel_sizes(info_, size_of_pixels(images[result_.slide]), name, size_of_pixels(images[i]),
+                          "image " + std::to_string(i) + " of the same directory");
+      if (info_.warnings.size() > before) return;
+    }
   }
 
   /// XML allows each attribute once, and the parser doesn't mind.

@@ -31,6 +31,7 @@ struct OmeImage {
   std::string placed_twice;  ///< the first such plane, in a line; empty: there is none
   /// What the other files are called that planes lie in, by the number of the plane; some thousand at most.
   std::map<std::size_t, std::string> elsewhere;
+  std::string from_one;    ///< axes along which it counts planes from 1, such as "C"
   bool is_placed = false;  ///< it says which directories those are, if any, instead of being the next ones
   bool has_pixels = true;  ///< false: MetadataOnly, or pixels in the text
   std::string associated;  ///< "label", "macro", ... where it is called so

@@ -3,10 +3,13 @@
 #include <tiff.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <istream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <slidestream/error.hpp>
 #include <span>
@@ -101,33 +104,94 @@ std::uint64_t end_of_image(const File& file, const RawTiff& raw, const RawDirect
   return end;
 }
 
+/// Bytes of an entry at a place among its values, whatever its type; 0 where they aren't there.
+std::uint64_t number_within(const File& file, const RawEntry& entry, std::uint64_t at, std::size_t bytes,
+                            bool little_endian) {
+  std::array<std::byte, 4> read{};
+  if (!file.contains(entry.value_at, at + bytes)) return 0;
+  file.read(entry.value_at + at, std::span(read).first(bytes));
+  std::uint64_t number = 0;
+  for (std::size_t i = 0; i < bytes; ++i) {
+    number = number << 8 | std::to_integer<std::uint64_t>(read[little_endian ? bytes - 1 - i : i]);
+  }
+  return number;
+}
+
+constexpr std::uint64_t most_signed_16 = 0x7FFF;
+constexpr std::uint64_t most_signed_32 = 0x7FFFFFFF;
+
+/// Planes that a tag of a program's own counts.
+StackedPlanes planes_of_tags(const File& file, const RawDirectory& directory) {
+  // UIC2Tag has a value for each plane.
+  constexpr std::uint16_t tag_uic2 = 33629;
+  if (const RawEntry* entry = directory.find(tag_uic2); entry != nullptr && entry->count > 1) {
+    return {entry->count, "tag 33629, UIC2Tag of MetaMorph"};
+  }
+  // A header of 256 big-endian numbers of 16 bits, of which one is the number of slices.
+  constexpr std::uint16_t tag_nih = 43314;
+  constexpr std::uint64_t header_values = 256;
+  constexpr std::uint64_t slices_at = 260;
+  if (const RawEntry* entry = directory.find(tag_nih);
+      entry != nullptr && entry->type == TIFF_SHORT && entry->count == header_values) {
+    const std::uint64_t slices = number_within(file, *entry, slices_at, 2, false);
+    if (slices > 1 && slices <= most_signed_16) return {slices, "tag 43314, NIH Image's header"};
+  }
+  return {};
+}
+
 }  // namespace
 
-std::uint64_t stacked_planes(const File& file, const RawTiff& raw, const RawDirectory& directory,
+StackedPlanes stacked_planes(const File& file, const RawTiff& raw, const RawDirectory& directory,
                              std::span<const RawDirectory> others) {
   const auto number = [&](std::uint16_t tag, std::uint64_t unless_said) {
     return raw.number(directory, tag).value_or(unless_said);
   };
   const std::uint64_t samples = number(TIFFTAG_SAMPLESPERPIXEL, 1);
   const std::uint64_t values = product({number(TIFFTAG_IMAGEWIDTH, 0), number(TIFFTAG_IMAGELENGTH, 0), samples});
-  if (values == 0 || number(TIFFTAG_COMPRESSION, COMPRESSION_NONE) != COMPRESSION_NONE) return 1;
+  if (values == 0) return {};
+  StackedPlanes by_tag = planes_of_tags(file, directory);
+  if (number(TIFFTAG_COMPRESSION, COMPRESSION_NONE) != COMPRESSION_NONE) return by_tag;
   const std::uint64_t bytes = product({values, (number(TIFFTAG_BITSPERSAMPLE, 1) + 7) / 8});
   const std::uint64_t first = number(directory.has_tiles() ? TIFFTAG_TILEOFFSETS : TIFFTAG_STRIPOFFSETS, 0);
-  if (bytes == 0 || first > file.size()) return 1;
+  if (bytes == 0 || first > file.size()) return {};
   const std::uint64_t there = (end_of_image(file, raw, directory, others, first) - first) / bytes;
-  if (there < 2) return 1;
+  if (there < 2) return {};
+  if (by_tag.count > 1) return by_tag;
   const std::string text = raw.text(directory, TIFFTAG_IMAGEDESCRIPTION, OpenBudget::most_description);
-  if (!text.starts_with("ImageJ=")) return text.starts_with("{") ? pages_of_shape(file, text, values) : 1;
+  if (!text.starts_with("ImageJ=")) return {text.starts_with("{") ? pages_of_shape(file, text, values) : 1, {}};
   const std::uint64_t images = number_of_imagej(text, "images");
   // Some writers count red, green and blue, which are samples of one directory here, as images.
   const bool are_samples = samples > 1 && number_of_imagej(text, "channels") == samples && images % samples == 0;
-  return are_samples && there < images ? images / samples : images;
+  return {are_samples && there < images ? images / samples : images, {}};
 }
 
-void refuse_stacked_planes(const File& file, std::uint64_t planes) {
-  throw_slide_error(file.path(), "has " + std::to_string(planes) +
-                                     " planes under one directory, of which the first can be read; set input.channel "
+void refuse_stacked_planes(const File& file, const StackedPlanes& planes) {
+  throw_slide_error(file.path(), "has " + std::to_string(planes.count) + " planes under one directory" +
+                                     (planes.said_by.empty() ? std::string() : " (" + planes.said_by + ")") +
+                                     ", of which the first can be read; set input.channel "
                                      "to 0 for it, or write a directory for each");
+}
+
+std::string line_of_lsm(const File& file, const RawDirectory& directory, std::uint64_t planes, bool is_rgb) {
+  constexpr std::uint16_t tag_lsm = 34412;
+  constexpr std::uint64_t magics[] = {0x00300494, 0x00400494};
+  constexpr std::uint64_t depths_at = 16, channels_at = 20, times_at = 24;
+  const RawEntry* entry = directory.find(tag_lsm);
+  if (entry == nullptr) return {};
+  const auto number = [&](std::uint64_t at) {
+    const std::uint64_t said = number_within(file, *entry, at, 4, true);
+    return said <= most_signed_32 ? said : 0;
+  };
+  if (std::ranges::find(magics, number(0)) == std::end(magics)) return {};
+  const std::uint64_t said =
+      product({std::max<std::uint64_t>(1, number(depths_at)), std::max<std::uint64_t>(1, number(times_at))});
+  if (said > planes) {
+    return "its tag 34412 (Zeiss LSM) says " + std::to_string(said) + " planes, and " + std::to_string(planes) +
+           (planes == 1 ? " directory has" : " directories have") + " the slide's size";
+  }
+  if (!is_rgb || number(channels_at) < 2) return {};
+  return "its " + std::to_string(number(channels_at)) +
+         " channels (tag 34412, Zeiss LSM) are read as red, green and blue, as the other tags say";
 }
 
 }  // namespace slidestream

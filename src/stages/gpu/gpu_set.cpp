@@ -15,7 +15,6 @@
 #include "planning/staging_plan.hpp"
 #include "runtime/cuda/check.hpp"
 #include "runtime/cuda/devices.hpp"
-#include "runtime/host_memory.hpp"
 #include "runtime/machine.hpp"
 #include "slide/file.hpp"
 #include "stages/gpu/gpu_device.hpp"
@@ -139,8 +138,7 @@ class OutputPinning final : public GpuSet::PinnedOutputs {
   void work() noexcept {
     try {
       for (std::size_t i = next_++; i < ranges_.size() && !stopped_.load(); i = next_++) {
-        runtime::populate(slots_.memory(i));
-        ranges_[i].emplace(slots_.memory(i));
+        ranges_[i].emplace(slots_.memory(i), 1);
         slots_.make_ready(i);
       }
     } catch (...) {

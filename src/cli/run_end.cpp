@@ -1,0 +1,111 @@
+#include "cli/run_end.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <iostream>
+#include <slidestream/error.hpp>
+
+#include "cli/command.hpp"
+#include "cli/report.hpp"
+#include "cli/run_warnings.hpp"
+#include "cli/signals.hpp"
+#include "cli/terminal.hpp"
+
+namespace slidestream::cli {
+
+namespace {
+
+/// Slides of this run that have no result.
+std::size_t slides_left(const Archive& archive) {
+  const Corpus& corpus = archive.corpus();
+  return archive.start().mine - std::min(archive.start().mine, corpus.done + corpus.failed);
+}
+
+void report_results(const Config& config, RunResult& result, const Archive& archive, bool complete, bool stats) {
+  const Style style = Style::of(1);
+  const int width = style.terminal ? terminal_width(1) : 120;
+  result.slides = archive.first_slides();
+  std::string text;
+  if (stats && complete) text += statistics_of_run_text(config, result, archive.corpus(), width, style) + "\n";
+  if (complete) {
+    text +=
+        summary_text(config, result, archive.corpus(), archive.start().done, style, Unfinished{slides_left(archive)});
+  }
+  if (stats && !complete) text += stages_text(result, style) + overlap_text(result);
+  print_report(text);
+}
+
+/// The first signal that a run of its own was stopped by; 0: none.
+int signal_of(const EmbeddedRun* embedded) { return embedded == nullptr ? SignalScope::received() : 0; }
+
+}  // namespace
+
+void print_report(const std::string& text) {
+  errno = 0;
+  std::cout << text << std::flush;
+  // A reader that went away doesn't want it: the results are written.
+  if (!std::cout && errno == EPIPE) std::cout.clear();
+}
+
+int conclude(const Config& config, RunResult& result, const std::vector<std::string>& slides, Archive& archive,
+             const Tracing& tracing, const RunOptions& options) {
+  std::string failure = archive.failure();
+  bool complete = failure.empty();
+  if (!complete) spdlog::error("{}", failure);
+  if (!result.failure.empty()) {
+    spdlog::error("the run ended early: {}", result.failure);
+    complete = false;
+  }
+  const auto attempt = [&complete, &failure](const auto& write) {
+    try {
+      write();
+    } catch (const OutputError& error) {
+      spdlog::error("{}", error.what());
+      complete = false;
+      if (failure.empty()) failure = error.what();
+    }
+  };
+  attempt([&] {
+    try {
+      archive.write_files(result);
+    } catch (const OutputError& error) {
+      // What ended the run is most often what fails again here, and was told.
+      if (archive.failure().empty()) throw;
+      spdlog::debug("{}", error.what());
+    }
+  });
+  if (options.work != nullptr) attempt([&] { options.work->write(config); });
+  attempt([&] { tracing.write(slides); });
+  if (!options.quiet) report_results(config, result, archive, complete, options.stats);
+  if (options.embedded != nullptr) {
+    options.embedded->failure = failure;
+    options.embedded->result = result;
+  }
+  const Corpus& corpus = archive.corpus();
+  warn_of_clipped(corpus.sums);
+  warn_of_clamped(config, corpus.clamped_slides, corpus.most_clamped, options.work != nullptr ? "volume" : "slide");
+  warn_of_saturated(config, corpus.saturated_slides, corpus.most_saturated);
+  // A limit that is reached by the last slides has stopped nothing.
+  const std::size_t left = slides_left(archive);
+  const bool stopped = !archive.stopped().empty() && left > 0;
+  if (stopped) {
+    spdlog::error("{}: {} failed, and {} {} left", archive.stopped(), count_of(corpus.failed, "slide"), left,
+                  left == 1 ? "is" : "are");
+  }
+  if (options.embedded != nullptr && stopped) options.embedded->stopped = archive.stopped();
+  if (const int signal = signal_of(options.embedded); signal != 0) {
+    if (left > 0) {
+      spdlog::warn("interrupted: {} of {} slides done, {} failed; the same command does the rest", corpus.done,
+                   archive.start().mine, corpus.failed);
+      return 128 + signal;
+    }
+    spdlog::warn("nothing is left: {} of {} slides done, {} failed", corpus.done, archive.start().mine, corpus.failed);
+  }
+  if (!complete || stopped) return exit_ended_early;
+  return corpus.failed + corpus.incomplete == 0 ? exit_done : exit_some_failed;
+}
+
+}  // namespace slidestream::cli
