@@ -19,6 +19,7 @@
 #include "ledger/start_notes.hpp"
 #include "sink/deep_zoom.hpp"
 #include "sink/file_digest.hpp"
+#include "sink/partial_folder.hpp"
 #include "sink/view_page.hpp"
 
 namespace slidestream::cli {
@@ -27,11 +28,17 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Whether a file is what the ledger lists, or has nothing to lose. It is read only where its size is right.
-bool is_as_made(const fs::path& file, const Artifact& made) {
-  if (is_empty_file(file)) return true;
-  std::error_code code;
-  return fs::file_size(file, code) == made.bytes && file_digest(file) == made.digest;
+/// Whether a file or folder is what the ledger lists, or has nothing to lose. It is read only where its size is right.
+/// \param is_folder  whether the ledger lists a folder
+bool is_as_made(const fs::path& path, bool is_folder, const Artifact& made) {
+  const fs::file_type type = type_at(path);
+  if (is_folder != (type == fs::file_type::directory)) return false;
+  // Empty folders and links count for no digest, and who writes refuses those that no image has.
+  if (is_folder && !may_be_image_folder(path)) return false;
+  if (is_folder ? !is_lost_with(path) : is_empty_file(path)) return true;
+  if (path_bytes(path) != made.bytes) return false;
+  const std::optional<PathContent> content = path_content(path);
+  return content && content->digest == made.digest;
 }
 
 /// \throws ConfigError as `check_visible`
@@ -113,14 +120,11 @@ void FolderGuard::check_file(const fs::path& file) const {
   if (is_link(file)) throw SlideError(refusal(file));
   const NamedKind kind = named_kind(file);
   if (kind.is_deep_zoom) check_page(deep_zoom_page(file));
+  if (kind.is_deep_zoom) spare_changed(deep_zoom_tiles(file), true, file);
+  if (spare_changed(file, kind.is_folder, file)) return;
   // Who writes refuses what is of another kind, and folders with other files.
   const bool is_alike = kind.is_folder ? holds_image(file) : fs::is_regular_file(file, code);
   if (!is_alike) return check_folder(file);
-  if (const auto made = made_.find(file.string()); made != made_.end()) {
-    const bool is_made = kind.is_folder ? is_own(file) : is_as_made(file, made->second);
-    if (!is_made) spare(file);
-    return;
-  }
   if (is_empty_file(file)) return check_folder(file);
   const bool own = is_own(file);
   // A slide that a network failed on leaves its table of absent tiles.
@@ -136,12 +140,21 @@ void FolderGuard::check_folder(const fs::path& file) const {
   if (is_lost_with(folder)) throw SlideError(is_own(file) ? unlisted(folder) : refusal(folder));
 }
 
+bool FolderGuard::spare_changed(const fs::path& path, bool is_folder, const fs::path& image) const {
+  const auto made = made_.find(path.string());
+  if (made == made_.end()) return false;
+  const fs::file_type type = type_at(path);
+  const bool can_move = type == fs::file_type::regular || type == fs::file_type::directory;
+  if (can_move && !is_as_made(path, is_folder, made->second)) spare(path, image);
+  return true;
+}
+
 /// Somebody may have put another file under the name, or changed ours.
-void FolderGuard::spare(const fs::path& file) const {
+void FolderGuard::spare(const fs::path& file, const fs::path& image) const {
   const SetAside aside = set_aside(folder_, {file.lexically_relative(folder_).string()});
   if (aside.folder.empty()) {
     // A link leads out of the folder, where nothing moves. What says that it is this program's is replaced.
-    if (aside.refusal.empty() && is_own(file)) return;
+    if (aside.refusal.empty() && is_own(image)) return;
     throw SlideError(aside.refusal.empty() ? refusal(file) : aside.refusal);
   }
   spdlog::warn("{}: isn't what this program wrote: moved to {}", one_line(file.string()),
@@ -152,7 +165,7 @@ void FolderGuard::check_map(const fs::path& file) const {
   std::error_code code;
   if (overwrite_ || file.empty()) return;
   if (const auto map = maps_.find(file.string()); map != maps_.end()) {
-    if (is_foreign_map(config_, map->second, file)) spare(file);
+    if (is_foreign_map(config_, map->second, file)) spare(file, file);
     return;
   }
   check_visible<SlideError>(file);
@@ -184,11 +197,8 @@ bool FolderGuard::may_be_left(const fs::path& file) const {
 }
 
 void FolderGuard::check_page(const fs::path& page) const {
+  if (!is_link(page) && spare_changed(page, false, page)) return;
   const bool is_file = type_at(page) == fs::file_type::regular;
-  if (const auto made = made_.find(page.string()); is_file && made != made_.end()) {
-    if (!is_as_made(page, made->second)) spare(page);
-    return;
-  }
   const bool is_foreign = is_file && !is_view_page(page);
   if (is_link(page) || is_foreign) throw SlideError(refusal(page));
 }

@@ -22,8 +22,9 @@ class FolderGuard {
   /// \throws ConfigError as `Ledger::check_folder`, `check_map_places` and `check_target`.
   void check_names(const Config& config, const std::vector<std::string>& maps) const;
 
-  /// Checks a slide's file before it is begun. One that the ledger lists, and that isn't what was written, moves to the
-  /// files of failed slides, with a warning. Thread-safe. \throws SlideError as `check_target`, and where it can't move
+  /// Checks a slide's file or folder before it is begun. One that the ledger lists, and that isn't what was written,
+  /// moves to the files of failed slides, with a warning. Thread-safe. \throws SlideError as `check_target`, and where
+  /// it can't move
   void check_file(const std::filesystem::path& file) const;
 
   /// Checks the name of a slide's map before the slide is begun: the ledger lists the map, or an earlier process may
@@ -39,8 +40,11 @@ class FolderGuard {
   /// Checks the folder of chunks or tiles, where the file that says whose it is isn't there.
   void check_folder(const std::filesystem::path& file) const;
   void check_page(const std::filesystem::path& page) const;
+  /// Whether the ledger lists a path. What is there and isn't what was written moves away. \throws SlideError as
+  /// `spare` \param is_folder  whether runs make a folder there \param image  the file or folder that says whose it is
+  bool spare_changed(const std::filesystem::path& path, bool is_folder, const std::filesystem::path& image) const;
   /// \throws SlideError where it can't move
-  void spare(const std::filesystem::path& file) const;
+  void spare(const std::filesystem::path& file, const std::filesystem::path& image) const;
   /// Whether a file may be what an earlier process of this ledger made, though the ledger doesn't list it.
   bool may_be_left(const std::filesystem::path& file) const;
   /// What the names of the slide's files begin with that a file is of; nothing: the ledger has no such slide.

@@ -85,7 +85,7 @@ void add_merge_command(CLI::App& app, Action& action) {
   command->add_flag("-q,--quiet", options->quiet, "Nothing but warnings and errors");
   command->footer(
       "Ends with 1 when a slide failed, and with 3 when one is done in none of the folders or a file of a slide isn't "
-      "there. Repeated, it replaces what it joined before.\n\n"
+      "there with its size; verify compares contents. Repeated, it replaces what it joined before.\n\n"
       "Examples:\n"
       "  pipeline merge part-1 part-2 part-3 --out results");
   command->callback(

@@ -14,6 +14,7 @@
 #include "ledger/start_notes.hpp"
 #include "output/folders.hpp"
 #include "sink/file_digest.hpp"
+#include "sink/image_formats.hpp"
 #include "system/denied.hpp"
 #include "system/there.hpp"
 
@@ -174,17 +175,22 @@ fs::path place_of(const fs::path& folder, const std::string& file) {
   return is_here ? folder / file : home.parent_path() / file;
 }
 
+std::string fault_of(const fs::path& file, const Artifact& made, int& code) {
+  const bool is_folder = is_folder_of_image(made.file);
+  const auto bytes = path_bytes(file, code, is_folder);
+  if (!bytes && code == 0) return file.string() + (is_folder ? " isn't a folder" : " isn't a file");
+  if (!bytes) return file.string() + " is missing";
+  if (*bytes == made.bytes) return {};
+  return file.string() + " has " + std::to_string(*bytes) + " bytes and had " + std::to_string(made.bytes);
+}
+
 std::string first_unmade(const fs::path& folder, const std::vector<Artifact>& artifacts) {
   for (const Artifact& artifact : artifacts) {
     const fs::path file = place_of(folder, artifact.file);
-    const auto bytes = path_bytes(file);
-    if (!bytes) {
-      check_visible(file);
-      return file.string() + " is missing";
-    }
-    if (*bytes != artifact.bytes) {
-      return file.string() + " has " + std::to_string(*bytes) + " bytes and had " + std::to_string(artifact.bytes);
-    }
+    int code = 0;
+    const std::string fault = fault_of(file, artifact, code);
+    if (code != 0) check_visible(file);
+    if (!fault.empty()) return fault;
   }
   return {};
 }

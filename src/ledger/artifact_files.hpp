@@ -19,8 +19,13 @@ namespace slidestream {
 /// `earlier-N`, those are found in the folder above.
 std::filesystem::path place_of(const std::filesystem::path& folder, const std::string& file);
 
-/// What is wrong with the first of the files that isn't there as it was made: "FILE is missing", or that its size is
-/// another; empty when all are there. Their content isn't read. \throws ConfigError where one can't be looked at
+/// What is wrong with a file or folder that was made, by kind and size: "FILE is missing", that it is no file, or that
+/// its size is another; empty: nothing. Links are followed. Its content isn't read.
+/// \param code  gets an errno where it can't be looked at, or isn't there; else 0
+std::string fault_of(const std::filesystem::path& file, const Artifact& made, int& code);
+
+/// What is wrong with the first of the files that isn't there as it was made, as `fault_of` says it; empty when all
+/// are there. \throws ConfigError where one can't be looked at
 std::string first_unmade(const std::filesystem::path& folder, const std::vector<Artifact>& artifacts);
 
 /// How many of the files are links themselves, which `first_unmade` follows. \param first  gets the first one's path if

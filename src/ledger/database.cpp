@@ -14,8 +14,10 @@
 #include <slidestream/error.hpp>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "ledger/journal_guard.hpp"
+#include "ledger/private_copy.hpp"
 #include "ledger/row_digest.hpp"
 #include "system/denied.hpp"
 #include "system/full_storage.hpp"
@@ -162,10 +164,21 @@ Database::Database(const std::filesystem::path& file, DatabaseAccess access, std
     make_by_umask(file);
   }
   if (access == DatabaseAccess::read && is_at_rest_for_reader(file)) access = access_ = DatabaseAccess::immutable;
+  open(name_for(file, access), open_flags(access), busy);
+}
+
+Database::Database(const std::filesystem::path& file, std::unique_ptr<PrivateCopy> copy)
+    : file_(file), access_(DatabaseAccess::read), copy_(std::move(copy)) {
+  open(copy_->file().string(), SQLITE_OPEN_READWRITE, std::chrono::milliseconds::zero());
+  // The first look recovers it. A process that is killed later leaves no names.
+  execute("SELECT count(*) FROM sqlite_schema");
+  copy_->remove_names();
+}
+
+void Database::open(const std::string& name, int flags, std::chrono::milliseconds busy) {
   sqlite3* handle = nullptr;
   take_refusal();
-  const int code =
-      sqlite3_open_v2(name_for(file, access).c_str(), &handle, open_flags(access) | SQLITE_OPEN_NOMUTEX, guarded_vfs());
+  const int code = sqlite3_open_v2(name.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX, guarded_vfs());
   handle_.reset(handle);
   if (code != SQLITE_OK) fail(code);
   sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, static_cast<int>(largest_ledger_value));
@@ -195,6 +208,8 @@ void Database::fail(int code) const {
   const int last = errno;
   std::string refused = take_refusal();
   if (!refused.empty()) {
+    const std::string copy = copy_ ? copy_->file().string() : std::string();
+    if (copy_ && refused.starts_with(copy)) refused.replace(0, copy.size(), file_.string());
     refused +=
         access_ == DatabaseAccess::create ? remedy_for(access_) : "; copy the results anew from where they were made";
     make_one_line(refused);

@@ -17,6 +17,8 @@ struct sqlite3_stmt;
 
 namespace slidestream {
 
+class PrivateCopy;
+
 /// Larger values, and rows, are neither read nor written. Parts of maps are the largest, of 64 MiB.
 inline constexpr std::size_t largest_ledger_value = std::size_t{80} << 20;
 
@@ -41,6 +43,8 @@ class Database {
   /// `busy`: how long it waits for another connection's lock.
   Database(const std::filesystem::path& file, DatabaseAccess access,
            std::chrono::milliseconds busy = std::chrono::seconds(60));
+  /// To read what a dead process left in `file`, which errors name: the copy is opened and recovered.
+  Database(const std::filesystem::path& file, std::unique_ptr<PrivateCopy> copy);
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
@@ -68,8 +72,11 @@ class Database {
     void operator()(sqlite3* handle) const noexcept;
   };
 
+  void open(const std::string& name, int flags, std::chrono::milliseconds busy);
+
   std::filesystem::path file_;
   DatabaseAccess access_;
+  std::unique_ptr<PrivateCopy> copy_;  ///< goes after the connection
   std::unique_ptr<sqlite3, Close> handle_;
 };
 

@@ -22,6 +22,8 @@
 #include "ledger/slide_row.hpp"
 #include "ledger/status.hpp"
 #include "output/atomic_file.hpp"
+#include "system/denied.hpp"
+#include "system/there.hpp"
 
 namespace slidestream {
 
@@ -258,22 +260,47 @@ Ledger::Options ledger_options_of(const MergeOptions& options) {
   return ledger_options;
 }
 
-/// Warns of files of slides that aren't there: they stay in the folders that were joined.
+/// "COUNT files of slides HOW, the first is WHAT".
+std::string line_of_files(std::size_t count, const char* one, const char* several, const std::string& first) {
+  if (count == 1) return std::string("1 file of slides ") + one + ": " + first;
+  return std::to_string(count) + " files of slides " + several + ", the first: " + first;
+}
+
+/// Warns of files of slides that aren't there, by kind and size: they stay in the folders that were joined.
 void tell_absent(LedgerView& view, const fs::path& out, MergeResult& result) {
-  std::size_t& absent = result.absent;
-  std::string first;
+  std::size_t missing = 0, changed = 0, unseen = 0;
+  std::string first_missing, first_changed, first_unseen;
+  const auto count = [](std::size_t& files, std::string& first, const std::string& what) {
+    if (files++ == 0) first = one_line(what);
+  };
   view.for_each([&](const SlideResult& slide) {
     for (const Artifact& artifact : slide.artifacts) {
-      const fs::path file = out / artifact.file;
-      std::error_code code;
-      if (fs::status(file, code).type() != fs::file_type::not_found) continue;
-      if (absent++ == 0) first = file.lexically_normal().string();
+      const fs::path file = (out / artifact.file).lexically_normal();
+      int code = 0;
+      const std::string fault = fault_of(file, artifact, code);
+      if (fault.empty()) continue;
+      if (code == 0) {
+        count(changed, first_changed, fault);
+      } else if (says_absent(std::error_code(code, std::generic_category()))) {
+        count(missing, first_missing, file.string());
+      } else {
+        count(unseen, first_unseen, file.string() + ": " + reason_of(code, file));
+      }
     }
   });
-  if (absent == 0) return;
-  result.warnings.push_back((absent == 1 ? "1 file of slides isn't there: "
-                                         : std::to_string(absent) + " files of slides aren't there, the first is ") +
-                            one_line(first) + "; the command of its folder makes it again, and then merge again");
+  result.absent = missing + changed;
+  constexpr const char* remedy = "; the command of its folder makes it again, and then merge again";
+  if (missing > 0) {
+    result.warnings.push_back(line_of_files(missing, "isn't there", "aren't there", first_missing) + remedy);
+  }
+  if (changed > 0) {
+    result.warnings.push_back(
+        line_of_files(changed, "isn't as it was made", "aren't as they were made", first_changed) + remedy);
+  }
+  // Nothing says that they aren't there.
+  if (unseen > 0) {
+    result.warnings.push_back(line_of_files(unseen, "can't be looked at", "can't be looked at", first_unseen));
+  }
 }
 
 /// Brings the parts into the ledger, and writes the files of results. `result` has the configuration. \param is_new set

@@ -27,7 +27,7 @@ struct MergeResult {
   Corpus corpus{0};                   ///< of all slides
   std::size_t twice = 0;              ///< slides that several folders have, with the same result
   std::vector<std::string> missing;   ///< paths of slides of the manifest that no folder has
-  std::size_t absent = 0;             ///< files of slides that aren't there
+  std::size_t absent = 0;             ///< files of slides that aren't there, or have another kind or size
   std::vector<std::string> warnings;  ///< one line each
   std::string aside;                  ///< where the earlier results are now; empty: there were none, or it wasn't asked
   bool stopped = false;               ///< nothing was merged

@@ -1,19 +1,17 @@
 #include "ledger/owner.hpp"
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <fstream>
 #include <random>
 #include <slidestream/error.hpp>
-#include <sstream>
 #include <system_error>
 #include <thread>
 
 #include "ledger/schema.hpp"
+#include "system/process_state.hpp"
 
 namespace slidestream {
 
@@ -35,32 +33,6 @@ std::string link_target(const char* link) {
   return length > 0 ? std::string(text.data(), static_cast<std::size_t>(length)) : std::string();
 }
 
-/// What /proc/PID/stat says of a process.
-struct ProcessStat {
-  char state = '?';
-  std::int64_t threads = 0;
-  std::int64_t start = 0;  ///< 0: /proc shows nothing
-};
-
-/// Fields 3, 20 and 22. The second field may hold blanks and brackets.
-ProcessStat stat_of(std::int64_t pid) {
-  ProcessStat found;
-  const std::string stat = first_line(("/proc/" + std::to_string(pid) + "/stat").c_str());
-  const std::size_t name_end = stat.rfind(')');
-  if (name_end == std::string::npos) return found;
-  std::istringstream fields(stat.substr(name_end + 1));
-  std::string skipped;
-  fields >> found.state;
-  for (int field = 4; field < 20; ++field) fields >> skipped;
-  fields >> found.threads >> skipped >> found.start;
-  return found;
-}
-
-/// It ended, and its parent hasn't asked how. While other threads are left they may still write.
-bool has_ended(const ProcessStat& process) {
-  return (process.state == 'Z' || process.state == 'X') && process.threads <= 1;
-}
-
 std::string new_token() {
   std::random_device random;
   return std::to_string(random()) + "-" + std::to_string(random()) + "-" + std::to_string(::getpid());
@@ -80,7 +52,7 @@ ProcessIdentity this_process() {
   process.boot = first_line("/proc/sys/kernel/random/boot_id");
   process.pid_space = link_target("/proc/self/ns/pid");
   process.pid = ::getpid();
-  process.start = stat_of(process.pid).start;
+  process.start = state_of(process.pid).start;
   return process;
 }
 
@@ -91,9 +63,8 @@ std::optional<bool> is_alive(const ProcessIdentity& process) {
     return std::nullopt;
   }
   if (process.pid <= 0) return false;
-  if (::kill(static_cast<::pid_t>(process.pid), 0) != 0 && errno == ESRCH) return false;
-  const ProcessStat found = stat_of(process.pid);
-  if (has_ended(found)) return false;
+  const ProcessState found = state_of(process.pid);
+  if (has_ended(process.pid, found)) return false;
   // Where /proc shows nothing, the number alone counts.
   return found.start == 0 || process.start == 0 || found.start == process.start;
 }

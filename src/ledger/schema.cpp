@@ -1,6 +1,7 @@
 #include "ledger/schema.hpp"
 
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include <map>
 #include <slidestream/error.hpp>
@@ -11,7 +12,9 @@
 #include "config/suggest.hpp"
 #include "ledger/aside.hpp"
 #include "ledger/fingerprint.hpp"
+#include "ledger/private_copy.hpp"
 #include "ledger/versions.hpp"
+#include "system/denied.hpp"
 
 namespace slidestream {
 
@@ -149,16 +152,24 @@ std::unique_ptr<Database> open_checked(const std::filesystem::path& file) {
   }
   // Opening a pipe for reading would wait for a writer.
   if (!std::filesystem::is_regular_file(file, code)) throw OutputError(file.string() + ": isn't a regular file");
-  const auto open = [&](DatabaseAccess access) {
-    auto database = std::make_unique<Database>(file, access);
+  const auto checked = [](std::unique_ptr<Database> database) {
     show_as_current(*database, check_schema(*database));
     database->execute("PRAGMA query_only = ON");
     return database;
   };
-  // A connection that may write recovers what a dead process left, and leaves no files behind. Over a network the
-  // other process may live on another machine, and its unfinished work is none of ours.
+  const auto open = [&](DatabaseAccess access) { return checked(std::make_unique<Database>(file, access)); };
+  // Over a network the other process may live on another machine, and its unfinished work is none of ours.
   if (network_file_system(file.parent_path()).empty()) {
     try {
+      // What a dead process left is for the next run to recover.
+      if (auto copy = PrivateCopy::of_left(file)) return checked(std::make_unique<Database>(file, std::move(copy)));
+    } catch (const UnreadableError&) {
+      throw;
+    } catch (const OutputError&) {
+      // No room for a copy, perhaps.
+    }
+    try {
+      // A connection that may write leaves no files behind.
       return open(DatabaseAccess::read_write);
     } catch (const UnreadableError&) {
       // Also for who only reads, whose connection would leave files behind.
@@ -169,10 +180,18 @@ std::unique_ptr<Database> open_checked(const std::filesystem::path& file) {
   }
   try {
     return open(DatabaseAccess::read);
-  } catch (const OutputError&) {
+  } catch (const OutputError& error) {
     const std::filesystem::path log = file.string() + "-wal";
-    if (std::filesystem::exists(log, code) && std::filesystem::file_size(log, code) > 0) throw;
-    if (std::filesystem::exists(file.string() + "-journal", code)) throw;
+    const bool has_log = std::filesystem::exists(log, code) && std::filesystem::file_size(log, code) > 0;
+    const bool has_unfinished = has_log || std::filesystem::exists(file.string() + "-journal", code);
+    const bool is_unreadable = dynamic_cast<const UnreadableError*>(&error) != nullptr;
+    if (has_unfinished && !is_unreadable && ::access(file.c_str(), W_OK) != 0) {
+      throw OutputError(error.what() +
+                        std::string(": a process has unfinished work beside it, or left it; who may "
+                                    "write the file starts the run again, or asks for its status: ") +
+                        rights_text(file, "write it"));
+    }
+    if (has_unfinished) throw;
   }
   return open(DatabaseAccess::immutable);
 }

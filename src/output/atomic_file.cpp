@@ -1,7 +1,6 @@
 #include "output/atomic_file.hpp"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,6 +12,7 @@
 #include "sink/temporary_name.hpp"
 #include "system/denied.hpp"
 #include "system/full_storage.hpp"
+#include "system/process_state.hpp"
 
 namespace slidestream {
 
@@ -83,7 +83,7 @@ void remove_leftovers(const std::filesystem::path& folder) noexcept {
       const std::string name = entry.path().filename().string();
       if (!name.starts_with(temporary_prefix) || !name.ends_with(temporary_suffix)) continue;
       const auto process = static_cast<::pid_t>(std::atol(name.c_str() + temporary_prefix.size()));
-      if (process > 0 && process != ::getpid() && ::kill(process, 0) != 0 && errno == ESRCH) {
+      if (process > 0 && process != ::getpid() && has_ended(process)) {
         std::filesystem::remove_all(entry.path(), code);
       }
     }

@@ -276,12 +276,12 @@ std::optional<std::uint64_t> path_bytes(const fs::path& path) {
   return path_bytes(path, code);
 }
 
-std::optional<std::uint64_t> path_bytes(const fs::path& path, int& code) {
+std::optional<std::uint64_t> path_bytes(const fs::path& path, int& code, bool looks_into_folders) {
   struct ::stat about {};
   code = ::stat(path.c_str(), &about) != 0 ? errno : 0;
   if (code != 0) return std::nullopt;
   if (S_ISREG(about.st_mode)) return static_cast<std::uint64_t>(about.st_size);
-  if (!S_ISDIR(about.st_mode)) return std::nullopt;
+  if (!S_ISDIR(about.st_mode) || !looks_into_folders) return std::nullopt;
   std::vector<fs::path> files;
   code = see_files(path, [&](const fs::path& file) { files.push_back(file); });
   return code == 0 ? bytes_of(files, code) : std::nullopt;

@@ -74,7 +74,8 @@ std::optional<PathContent> path_content(const std::filesystem::path& path, int& 
 
 /// Bytes of a file, or of all files in a folder but stray ones; nothing when it isn't there, or is neither.
 /// \param code  as of `path_content`
+/// \param looks_into_folders  false: a folder is as what is neither, and isn't looked into
 std::optional<std::uint64_t> path_bytes(const std::filesystem::path& path);
-std::optional<std::uint64_t> path_bytes(const std::filesystem::path& path, int& code);
+std::optional<std::uint64_t> path_bytes(const std::filesystem::path& path, int& code, bool looks_into_folders = true);
 
 }  // namespace slidestream

@@ -92,6 +92,15 @@ std::span<const ImageFormatTraits> image_formats() {
   return formats;
 }
 
+bool is_folder_of_image(std::string_view name) {
+  return std::ranges::any_of(image_formats(), [name](const ImageFormatTraits& format) {
+    const std::string_view tiles = format.tiles_folder;
+    const auto ends = [name](const auto& suffix) { return name.ends_with(suffix); };
+    return (!tiles.empty() && name.ends_with(tiles)) ||
+           (format.is_folder && std::ranges::any_of(format.suffixes, ends));
+  });
+}
+
 const ImageFormatTraits& traits_of(ImageFormat format) {
   const std::span<const ImageFormatTraits> formats = image_formats();
   const auto found = std::ranges::find(formats, format, &ImageFormatTraits::format);

@@ -47,6 +47,9 @@ struct ImageFormatTraits {
 /// All of them, in the order of `ImageFormat`.
 std::span<const ImageFormatTraits> image_formats();
 
+/// Whether a run makes a folder of that name: an image, or its tiles.
+bool is_folder_of_image(std::string_view name);
+
 /// \param format  automatic and none: those of OME-TIFF.
 const ImageFormatTraits& traits_of(ImageFormat format);
 

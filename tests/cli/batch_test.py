@@ -193,6 +193,19 @@ class Statuses(BatchCase):
         self.assertDone(run("convert", slides, "--out", part))
         self.assertDone(run("merge", part, "--out", self.out))
 
+    def test_a_merge_with_an_image_that_is_there_in_name_only(self):
+        slides, part = self.folder_of("a.svs"), self.folder / "part"
+        command = ["convert", slides, "--out", part, "--to", "ome-zarr"]
+        self.assertDone(run(*command))
+        image = part / "images/a.identity.ome.zarr"
+        shutil.rmtree(image)
+        image.mkdir()
+        result = run("merge", part, "--out", self.out)
+        self.assertEqual(result.returncode, 3, result.stderr)
+        self.assertIn(f"1 file of slides isn't as it was made: {image} has 0 bytes and had ", result.stderr)
+        self.assertDone(run(*command))
+        self.assertDone(run("merge", part, "--out", self.out))
+
     def test_failed_slides(self):
         result = run(self.slides_with_failures(), "--out", self.out)
         self.assertEqual(result.returncode, 1, result.stderr)
@@ -867,6 +880,38 @@ class Permissions(BatchCase):
                     self.assertEqual(sorted(os.listdir(folder)), before)
         ledger.chmod(0o644)
         self.assertDone(run(slides, "--out", self.out))
+
+    def test_what_a_killed_run_left_is_read_by_who_cant_write_it_and_stays(self):
+        slides, temporary = self.folder_of("a.svs"), self.folder / "temporary"
+        temporary.mkdir()
+        other = self.other(slides / "a.svs")
+        die = "import os, signal, sqlite3, sys; database = sqlite3.connect(sys.argv[1], isolation_level=None); " \
+              "[database.execute(line) for line in sys.argv[2:]]; os.kill(os.getpid(), signal.SIGKILL)"
+        changes = {"wal": ["PRAGMA journal_mode = WAL", "UPDATE slides SET attempts = 7"],
+                   "rollback": ["PRAGMA cache_size = 1", "BEGIN", "UPDATE slides SET state = 'running'",
+                                "CREATE TABLE t AS SELECT zeroblob(1000000)"]}
+        for journal, lines in changes.items():
+            out = self.folder / journal
+            self.assertDone(run(slides, "--out", out, "--set", f"output.journal={journal}"))
+            subprocess.run([sys.executable, "-c", die, out / "run.sqlite", *lines], timeout=120, check=False)
+            self.assertTrue((out / f"run.sqlite-{'wal' if journal == 'wal' else 'journal'}").stat().st_size)
+            for folder in self.folder, out, temporary:
+                folder.chmod(0o777)
+            (out / "run.sqlite").chmod(0o444)
+            before = {file.name: file.read_bytes() for file in out.iterdir() if file.is_file()}
+            for words in ["status", out], ["verify", out], ["compare", out, out], ["merge", out, "--out", self.folder / f"{journal}-all"]:
+                with self.subTest(journal, words=words):
+                    result = subprocess.run([PIPELINE, *map(str, words)], capture_output=True, text=True, timeout=120,
+                                            env={**ENVIRONMENT, "TMPDIR": str(temporary)}, input="", preexec_fn=other)
+                    self.assertDone(result)
+                    self.assertEqual({file.name: file.read_bytes() for file in out.iterdir() if file.is_file()}, before)
+                    self.assertEqual(os.listdir(temporary), [])
+            (out / "run.sqlite").chmod(0o644)
+            # Without a place for a copy one line says whose the file is.
+            if os.geteuid() == 0 and journal == "rollback":
+                result = subprocess.run([PIPELINE, "status", out], capture_output=True, text=True, timeout=120, input="",
+                                        env={**ENVIRONMENT, "TMPDIR": "/proc"}, preexec_fn=other)
+                self.assertOneLine(result, 2, f"{out}/run.sqlite: ", "unfinished work", "permissions 0644", "can't write it")
 
     @unittest.skipIf(os.geteuid() != 0, "needs two users")
     def test_an_empty_log_that_others_left_is_removed_by_the_owner(self):

@@ -1,6 +1,7 @@
 """Whose files are replaced, moved and removed: `PIPELINE=path/to/pipeline owned_files_test.py [CLASS ...]`."""
 
 import contextlib
+import json
 import os
 import shutil
 import socket
@@ -754,24 +755,70 @@ class Earlier(BatchCase):
                     self.assertEqual(results(out), before)
                     self.assertEqual(results(place), of_b)
 
-    def test_a_foreign_file_deep_in_the_folder_of_an_image_moves_with_it(self):
+    def test_listed_folders_that_were_changed_move_with_a_line(self):
         slides = self.folder_of("a.svs")
-        for kind, image, file in (("ome-zarr", "a.identity.ome.zarr", "0/notes.txt"),
-                                  ("dzi", "a.identity_files", "9/mine/notes.txt")):
-            with self.subTest(kind):
-                out = self.folder / kind
-                command = ["convert", slides, "--out", out, "--to", kind]
-                self.assertDone(run(*command))
-                notes = out / "images" / image / file
-                notes.parent.mkdir(exist_ok=True)
-                notes.write_text("mine\n")
-                result = run(*command)
-                self.assertEqual(result.returncode, 1, result.stderr)
-                self.assertIn(f"{out}/images/{image}: it would be replaced, and holds {file[:6]}", result.stderr)
-                self.assertIn(f"files of its earlier result are in {out}/earlier-failed\n", result.stderr)
-                self.assertEqual((out / "earlier-failed/images" / image / file).read_text(), "mine\n")
-                self.assertDone(run(*command, "--retry-failed"))
-                self.assertFalse(notes.exists())
+
+        def annotate(image):
+            attributes = json.loads((image / ".zattrs").read_text())
+            attributes["pathologist"] = "signed"
+            (image / ".zattrs").write_text(json.dumps(attributes))
+
+        def change_a_byte(pattern):
+            def change(image):
+                file = max(image.glob(pattern), key=lambda path: path.stat().st_size)
+                content = file.read_bytes()
+                file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+            return change
+
+        def add(name):
+            def change(image):
+                (image / name).parent.mkdir(exist_ok=True)
+                (image / name).write_text("mine\n")
+            return change
+
+        def become_a_file(image):
+            shutil.rmtree(image)
+            image.write_text("mine\n")
+
+        zarr, dicom, tiles = "a.identity.ome.zarr", "a.identity.dicom", "a.identity_files"
+        for kind, name, changes in (
+                ("ome-zarr", zarr, (annotate, change_a_byte("0/*/*/*"), add("9/.zarray"), add("0/notes.txt"),
+                                    lambda image: (image / "labels").mkdir(), become_a_file)),
+                ("dicom", dicom, (change_a_byte("level-0.dcm"), add("notes.txt"))),
+                ("dzi", tiles, (change_a_byte("*/0_0.jpg"), add("9/mine/notes.txt")))):
+            out = self.folder / kind
+            command = ["convert", slides, "--out", out, "--to", kind]
+            self.assertDone(run(*command))
+            image, before = out / "images" / name, results(out)
+            for number, change in enumerate(changes, 1):
+                with self.subTest(kind, number=number):
+                    change(image)
+                    theirs = results(out / "images")
+                    # Also where sizes are as they were.
+                    os.utime(slides / "a.svs", ns=(number, number))
+                    place = out / "earlier-failed" / ("" if number == 1 else str(number))
+                    self.assertIn(f"{image}: isn't what this program wrote: moved to {place}\n",
+                                  self.assertDone(run(*command)).stderr)
+                    self.assertEqual(results(out), before)
+                    moved = {file: content for file, content in theirs.items() if file.split("/")[0] == name}
+                    self.assertEqual(results(place / "images"), moved)
+            self.assertDone(run("verify", out))
+            # As it was written, it is replaced.
+            os.utime(slides / "a.svs", ns=(99, 99))
+            self.assertNotIn("moved to", self.assertDone(run(*command)).stderr)
+            self.assertFalse((out / "earlier-failed" / str(len(changes) + 1)).exists())
+
+    def test_a_folder_in_a_listed_file_s_place_moves_with_a_line(self):
+        slides, image = self.folder_of("a.svs"), self.out / "images/a.identity.ome.tif"
+        command = ["convert", slides, "--out", self.out]
+        self.assertDone(run(*command))
+        image.unlink()
+        image.mkdir()
+        (image / "notes.txt").write_text("mine\n")
+        self.assertIn(f"{image}: isn't what this program wrote: moved to {self.out}/earlier-failed\n",
+                      self.assertDone(run(*command)).stderr)
+        self.assertTrue(image.is_file())
+        self.assertEqual((self.out / "earlier-failed/images" / image.name / "notes.txt").read_text(), "mine\n")
 
     def test_what_is_there_stays(self):
         slides, failed = self.folder_of("a.svs", "b.svs"), self.out / "earlier-failed"

@@ -1,16 +1,23 @@
-// Rollback journals that others left beside a ledger.
+// Journals and logs that others left beside a ledger.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "ledger/database.hpp"
 #include "ledger/ledger.hpp"
 #include "ledger/merge.hpp"
+#include "ledger/private_copy.hpp"
+#include "ledger/schema.hpp"
 #include "ledger/status.hpp"
 #include "ledger_runs.hpp"
 
@@ -140,4 +147,102 @@ TEST_CASE("a sound journal of a process that died is rolled back") {
   CHECK(select.integer(1) == 1000);
   select.reset();
   CHECK_FALSE(fs::exists(copy.string() + "-journal"));
+}
+
+namespace {
+
+/// What a folder has, by file.
+std::map<std::string, std::string> content_of(const fs::path& folder) {
+  std::map<std::string, std::string> content;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.is_regular_file()) content[entry.path().filename().string()] = text_of(entry.path());
+  }
+  return content;
+}
+
+/// Does a slide, begins another, and dies. Of a rollback journal in the middle of a change.
+void run_and_die(Config config, const std::vector<ManifestEntry>& manifest, JournalMode journal) {
+  config.output.journal = journal;
+  const ::pid_t child = ::fork();
+  if (child == 0) {
+    try {
+      Ledger ledger(config);
+      ledger.begin(manifest, false);
+      SlideResult slide = result_of(manifest[0].path, 3);
+      ledger.started(0);
+      ledger.ended(0, slide);
+      ledger.started(1);
+      Database database(ledger.file(), DatabaseAccess::read_write);
+      if (journal == JournalMode::rollback) {
+        database.execute(
+            "PRAGMA cache_size = 1; BEGIN; UPDATE slides SET state = 'failed'; CREATE TABLE t(x); WITH RECURSIVE r(i) "
+            "AS (SELECT 1 UNION ALL SELECT i + 1 FROM r WHERE i < 500) INSERT INTO t SELECT zeroblob(1000) FROM r");
+      }
+      ::_exit(0);
+    } catch (const std::exception&) {
+      ::_exit(1);
+    }
+  }
+  REQUIRE(child > 0);
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(status == 0);
+}
+
+}  // namespace
+
+TEST_CASE("who reads what a dead process left changes nothing") {
+  const TemporaryFolder folder;
+  const fs::path out = folder / "out";
+  const Config config = ledger_config(out);
+  const auto manifest = make_files(folder, 2);
+  for (const JournalMode journal : {JournalMode::wal, JournalMode::rollback}) {
+    CAPTURE(static_cast<int>(journal));
+    fs::remove_all(out);
+    fs::create_directories(out);
+    run_and_die(config, manifest, journal);
+    const auto before = content_of(out);
+    REQUIRE(fs::file_size(out / (journal == JournalMode::wal ? "run.sqlite-wal" : "run.sqlite-journal")) > 0);
+    for (int time = 0; time < 2; ++time) {
+      const LedgerStatus status = read_status(out);
+      CHECK(status.done == 1);
+      CHECK(status.running == 1);
+      CHECK(status.owner_is_alive == false);
+      CHECK(content_of(out) == before);
+    }
+    // The next run goes on from there.
+    Ledger ledger(config);
+    CHECK(ledger.begin(manifest, false).done == 1);
+  }
+}
+
+TEST_CASE("what is at rest, or open, isn't copied") {
+  const TemporaryFolder folder;
+  const fs::path file = folder / "any.sqlite";
+  CHECK_FALSE(PrivateCopy::of_left(file));
+  {
+    Database database(file, DatabaseAccess::create);
+    Statement(database, "PRAGMA journal_mode = WAL").run();
+    database.execute("CREATE TABLE t(x)");
+    REQUIRE(fs::file_size(file.string() + "-wal") > 0);
+    // Of this process, which doesn't see its own locks.
+    CHECK_FALSE(PrivateCopy::of_left(file));
+    fs::copy_file(file, folder / "left.sqlite");
+    fs::copy_file(file.string() + "-wal", folder / "left.sqlite-wal");
+  }
+  CHECK_FALSE(PrivateCopy::of_left(file));
+  fs::path copied;
+  {
+    auto copy = PrivateCopy::of_left(folder / "left.sqlite");
+    REQUIRE(copy);
+    copied = copy->file();
+    CHECK(text_of(copied.string() + "-wal") == text_of(folder / "left.sqlite-wal"));
+    Database database(folder / "left.sqlite", std::move(copy));
+    CHECK_FALSE(fs::exists(copied.parent_path()));
+    Statement select(database, "SELECT count(*) FROM t");
+    CHECK(select.step());
+  }
+  // Too large.
+  fs::resize_file(folder / "left.sqlite", largest_private_copy);
+  CHECK_FALSE(PrivateCopy::of_left(folder / "left.sqlite"));
 }

@@ -3,6 +3,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "ledger/aside.hpp"
 #include "ledger/schema.hpp"
@@ -473,6 +478,33 @@ TEST_CASE("files of a part that are gone are told") {
   CHECK(contains(told[0], "1 file of slides isn't there: "));
   CHECK(contains(told[0], "a/images/slide-1.sobel.ome.tif; "));
   CHECK(merge_ledgers({config.output.dir}, (folder / "out").string()).absent == 1);
+
+  // There in name only.
+  const fs::path file = folder / "a/images/slide-1.sobel.ome.tif";
+  const fs::path elsewhere = folder / "elsewhere";
+  fs::create_directory(elsewhere);
+  std::ofstream(elsewhere / "file") << std::string(1001, 'i');
+  const auto write = [&file](std::size_t bytes) { std::ofstream(file, std::ios::binary) << std::string(bytes, 'i'); };
+  const std::vector<std::pair<std::function<void()>, std::string>> cases = {
+      {[&] { write(0); }, " has 0 bytes and had 1001"},
+      {[&] { write(1000); }, " has 1000 bytes and had 1001"},
+      {[&] { fs::create_directory(file); }, " isn't a file"},
+      {[&] { fs::create_directory_symlink(elsewhere, file); }, " isn't a file"}};
+  for (const auto& one : cases) {
+    CAPTURE(one.second);
+    one.first();
+    const MergeResult merged = merge_ledgers({config.output.dir}, (folder / "out").string());
+    CHECK(merged.absent == 1);
+    REQUIRE(merged.warnings.size() == 1);
+    CHECK(contains(merged.warnings[0], "1 file of slides isn't as it was made: " + file.string() + one.second + "; "));
+    fs::remove(file);
+  }
+  write(1001);
+  CHECK(warnings().empty());
+  // A larger disk.
+  fs::rename(file, elsewhere / "moved");
+  fs::create_symlink(elsewhere / "moved", file);
+  CHECK(warnings().empty());
 }
 
 TEST_CASE("a part that still runs is told") {

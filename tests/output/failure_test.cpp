@@ -190,6 +190,20 @@ TEST_CASE("what dead processes left under temporary names goes, files and folder
   }
 }
 
+TEST_CASE("a process that ended and wasn't asked how is dead: what it left under temporary names goes") {
+  const ::pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  REQUIRE(child > 0);
+  ::siginfo_t ended{};
+  REQUIRE(::waitid(P_PID, static_cast<::id_t>(child), &ended, WEXITED | WNOWAIT) == 0);
+  const test::TemporaryFolder folder;
+  const std::string name = ".slidestream-" + std::to_string(child) + "-0.tmp";
+  folder.write(name, std::string("x"));
+  remove_leftovers(folder.path());
+  CHECK_FALSE(fs::exists(folder / name));
+  REQUIRE(::waitpid(child, nullptr, 0) == child);
+}
+
 TEST_CASE("a folder without permission is named") {
   if (::geteuid() == 0) {
     test::report_skipped("root may write everywhere");

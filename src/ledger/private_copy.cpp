@@ -1,0 +1,159 @@
+#include "ledger/private_copy.hpp"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <optional>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace slidestream {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// An index of the log is made anew.
+constexpr std::array<const char*, 3> copied = {"", "-wal", "-journal"};
+
+/// What tells a file from what it was a moment ago.
+struct Look {
+  bool is_there = false;
+  ::dev_t device = 0;
+  ::ino_t number = 0;
+  std::int64_t bytes = 0;
+  std::int64_t seconds = 0;
+  std::int64_t nanoseconds = 0;
+
+  bool operator==(const Look&) const = default;
+};
+using Looks = std::array<Look, copied.size()>;
+
+/// Nothing where one can't be looked at, or isn't a regular file.
+std::optional<Looks> look_at(const fs::path& file) {
+  Looks looks;
+  for (std::size_t i = 0; i < copied.size(); ++i) {
+    struct ::stat about {};
+    if (::lstat((file.string() + copied[i]).c_str(), &about) != 0) {
+      if (errno != ENOENT) return std::nullopt;
+      continue;
+    }
+    if (!S_ISREG(about.st_mode)) return std::nullopt;
+    looks[i] = {true, about.st_dev, about.st_ino, about.st_size, about.st_mtim.tv_sec, about.st_mtim.tv_nsec};
+  }
+  return looks[0].is_there ? std::optional(looks) : std::nullopt;
+}
+
+/// A log stays while processes are alive that write or read; a journal while one writes.
+bool has_left(const Looks& looks) { return looks[1].is_there || looks[2].bytes > 0; }
+
+/// Whether a process has SQLite's locks on a file, or that can't be said. A child looks: this process doesn't see its
+/// own locks, and would give them up with closing the file.
+bool may_be_open(const fs::path& file) {
+  const std::string name = file.string();
+  const ::pid_t child = ::fork();
+  if (child < 0) return true;
+  if (child == 0) {
+    // Calls that are safe in the child of a process with threads. PENDING, RESERVED and SHARED, as SQLite places them.
+    const int descriptor = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    struct ::flock lock {};
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    lock.l_start = 0x40000000;
+    lock.l_len = 512;
+    const bool is_free = descriptor >= 0 && ::fcntl(descriptor, F_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
+    ::_exit(is_free ? 0 : 1);
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) return true;
+  }
+  return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+}
+
+struct Descriptor {
+  explicit Descriptor(int opened) : number(opened) {}
+  ~Descriptor() {
+    if (number >= 0) ::close(number);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  int number;
+};
+
+/// Copies so many bytes. \return whether all could be read and written
+bool copy_file(const std::string& from, const std::string& to, std::int64_t bytes) {
+  const Descriptor in(::open(from.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  const Descriptor out(::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (in.number < 0 || out.number < 0) return false;
+  std::vector<std::byte> buffer(std::size_t{1} << 20);
+  while (bytes > 0) {
+    const auto part = static_cast<std::size_t>(std::min<std::int64_t>(bytes, std::ssize(buffer)));
+    const ::ssize_t got = ::read(in.number, buffer.data(), part);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    for (::ssize_t done = 0; done < got;) {
+      const ::ssize_t put = ::write(out.number, buffer.data() + done, static_cast<std::size_t>(got - done));
+      if (put < 0 && errno == EINTR) continue;
+      if (put <= 0) return false;
+      done += put;
+    }
+    bytes -= got;
+  }
+  return true;
+}
+
+/// A new folder for a copy of so many bytes, which recovering makes larger; empty: there is none.
+fs::path make_folder(std::uint64_t bytes) {
+  constexpr std::uint64_t more = std::uint64_t{64} << 20;
+  std::error_code code;
+  const fs::path temporary = fs::temp_directory_path(code);
+  if (code) return {};
+  const fs::space_info room = fs::space(temporary, code);
+  if (code || room.available < 2 * bytes + more) return {};
+  std::string name = (temporary / "slidestream-ledger-XXXXXX").string();
+  return ::mkdtemp(name.data()) == nullptr ? fs::path() : fs::path(name);
+}
+
+}  // namespace
+
+std::unique_ptr<PrivateCopy> PrivateCopy::of_left(const fs::path& file) {
+  const std::optional<Looks> before = look_at(file);
+  if (!before || !has_left(*before)) return nullptr;
+  std::uint64_t bytes = 0;
+  for (const Look& look : *before) {
+    const auto more = static_cast<std::uint64_t>(look.bytes);
+    if (more > largest_private_copy - bytes) return nullptr;
+    bytes += more;
+  }
+  if (may_be_open(file)) return nullptr;
+  const fs::path folder = make_folder(bytes);
+  if (folder.empty()) return nullptr;
+  std::unique_ptr<PrivateCopy> copy(new PrivateCopy(folder / file.filename()));
+  for (std::size_t i = 0; i < copied.size(); ++i) {
+    if (!(*before)[i].is_there) continue;
+    if (!copy_file(file.string() + copied[i], copy->file_.string() + copied[i], (*before)[i].bytes)) return nullptr;
+  }
+  // Somebody may have begun to use it, or even have ended.
+  if (may_be_open(file) || look_at(file) != before) return nullptr;
+  return copy;
+}
+
+void PrivateCopy::remove_names() noexcept {
+  std::error_code ignored;
+  if (std::exchange(is_removed_, true)) return;
+  std::filesystem::remove_all(file_.parent_path(), ignored);
+}
+
+PrivateCopy::~PrivateCopy() { remove_names(); }
+
+}  // namespace slidestream
