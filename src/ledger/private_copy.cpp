@@ -52,8 +52,12 @@ std::optional<Looks> look_at(const fs::path& file) {
   return looks[0].is_there ? std::optional(looks) : std::nullopt;
 }
 
-/// A log stays while processes are alive that write or read; a journal while one writes.
-bool has_left(const Looks& looks) { return looks[1].is_there || looks[2].bytes > 0; }
+/// A log stays while processes are alive that write or read; a journal while one writes. An empty log, which readers
+/// leave, too, is nothing but in the way of who can't remove it.
+bool has_left(const fs::path& file, const Looks& looks) {
+  const bool may_remove = ::access(file.c_str(), W_OK) == 0;
+  return looks[1].bytes > 0 || (looks[1].is_there && !may_remove) || looks[2].bytes > 0;
+}
 
 /// Whether a process has SQLite's locks on a file, or that can't be said. A child looks: this process doesn't see its
 /// own locks, and would give them up with closing the file.
@@ -128,7 +132,7 @@ fs::path make_folder(std::uint64_t bytes) {
 
 std::unique_ptr<PrivateCopy> PrivateCopy::of_left(const fs::path& file) {
   const std::optional<Looks> before = look_at(file);
-  if (!before || !has_left(*before)) return nullptr;
+  if (!before || !has_left(file, *before)) return nullptr;
   std::uint64_t bytes = 0;
   for (const Look& look : *before) {
     const auto more = static_cast<std::uint64_t>(look.bytes);
