@@ -97,6 +97,8 @@ void GpuDevice::begin(const Batch& batch) {
   const DeviceScope scope(device_.ordinal);
   if (slots_[batch.slot.index()] == nullptr) {
     runtime::place_on_node(batch.slot.memory(), device_.numa_node);
+    // The driver pins memory for one thread at a time: for the first batch, which comes first, without the others'.
+    const std::lock_guard lock(making_);
     make_slot(batch.slot.index());
   }
   slot_of(batch).sent_bytes.store(0, std::memory_order_relaxed);

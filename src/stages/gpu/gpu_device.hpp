@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -181,6 +182,7 @@ class GpuDevice {
 
   std::vector<SlotMemory> slot_memory_;
   std::vector<std::unique_ptr<DeviceSlot>> slots_;  ///< null until it is first used
+  std::mutex making_;                               ///< one slot at a time, so that the first batch isn't held up
   runtime::cuda::Staging staging_;
   runtime::cuda::Stream band_stream_;  ///< bands and parcels on their way to the host
   // A device does what is on different streams in any order, so each is waited for apart: what is done isn't held up by
