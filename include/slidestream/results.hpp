@@ -162,6 +162,7 @@ struct RunResult {
   int devices = 0;  ///< GPUs, 0 on the CPU
   std::string backend;
   std::string failure;             ///< one line if the run ended early, such as for a lost device; else empty
+  bool lacks_memory = false;       ///< `failure` is that memory lacks
   std::optional<Overlap> overlap;  ///< of a recorded run with GPUs (`TraceRecording`); set by the caller
   bool interrupted = false;        ///< a stop left slides without a result
 };

@@ -12,6 +12,8 @@
 #include "cli/metrics.hpp"
 #include "cli/own_files.hpp"
 #include "cli/shortage.hpp"
+#include "cli/signals.hpp"
+#include "cli/under_way.hpp"
 #include "config/suggest.hpp"
 #include "ledger/artifact_files.hpp"
 #include "ledger/fingerprint.hpp"
@@ -32,7 +34,7 @@ constexpr auto time_between_beats = std::chrono::seconds(10);
 constexpr auto time_between_metrics = std::chrono::seconds(5);
 /// Slides that the summary shows.
 constexpr std::size_t most_shown = 20;
-/// Processes that died at a slide, from which on it is tried alone.
+/// Processes that died or lacked memory at a slide, from which on it is tried alone.
 constexpr std::int64_t deaths_of_suspect = 2;
 /// A checkpoint takes no more than about this share of a run.
 constexpr int rest_per_work = 20;
@@ -47,6 +49,7 @@ Archive::Archive(const Config& config, const ExpandedInputs& inputs, const RunOp
       manifest_(make_manifest(inputs, options)),
       network_state_(network_state(config)),
       corpus_(static_cast<std::size_t>(config.analysis.bins)) {
+  slides_under_way().reset();
   Ledger::Options ledger_options;
   ledger_options.watch.on_watch = [](const std::string& message) { spdlog::info("{}", message); };
   // A program's own signals end it at once.
@@ -85,15 +88,23 @@ Archive::Archive(const Config& config, const ExpandedInputs& inputs, const RunOp
   start_.failed += given_up_.size();
 }
 
-Archive::~Archive() { end_watch(); }
+Archive::~Archive() {
+  end_watch();
+  slides_under_way().end_all();
+}
 
 std::int64_t Archive::deaths_of(std::size_t place) const {
   const auto found = start_.deaths.find(place);
   return found == start_.deaths.end() ? 0 : found->second;
 }
 
+std::int64_t Archive::shortages_of(std::size_t place) const {
+  const auto found = start_.shortages.find(place);
+  return found == start_.shortages.end() ? 0 : found->second;
+}
+
 bool Archive::is_suspect(std::size_t place) const {
-  return deaths_of(place) >= deaths_of_suspect || start_.unwritten.contains(place);
+  return std::max(deaths_of(place), shortages_of(place)) >= deaths_of_suspect || start_.unwritten.contains(place);
 }
 
 std::vector<std::string> Archive::todo() const {
@@ -101,7 +112,8 @@ std::vector<std::string> Archive::todo() const {
   paths.reserve(start_.todo.size());
   for (const std::int64_t deaths : {0, 1}) {
     for (const std::size_t place : start_.todo) {
-      if (deaths_of(place) == deaths && !is_suspect(place)) paths.push_back(manifest_[place].path);
+      const bool is_next = std::max(deaths_of(place), shortages_of(place)) == deaths;
+      if (is_next && !is_suspect(place)) paths.push_back(manifest_[place].path);
     }
   }
   return paths;
@@ -115,12 +127,12 @@ std::vector<std::string> Archive::suspects() const {
   return paths;
 }
 
-/// A slide that a process died at when it was tried alone is not tried again, unless the user asks for failed ones: no
-/// slide may stop an archive.
+/// A slide that a process died at, or lacked memory for, when it was tried alone is not tried again, unless the user
+/// asks for failed ones: no slide may stop an archive.
 void Archive::give_up_deadly_slides() {
   for (std::size_t i = 0; i < start_.todo.size();) {
     const std::size_t place = start_.todo[i];
-    if (deaths_of(place) <= deaths_of_suspect) {
+    if (std::max(deaths_of(place), shortages_of(place)) <= deaths_of_suspect) {
       ++i;
       continue;
     }
@@ -128,7 +140,7 @@ void Archive::give_up_deadly_slides() {
     slide.path = manifest_[place].path;
     slide.level = config_.input.level;
     slide.sums.histogram.assign(static_cast<std::size_t>(config_.analysis.bins), 0);
-    slide.fail({"source", {}, cause_of_deaths});
+    slide.fail({"source", {}, deaths_of(place) > deaths_of_suspect ? cause_of_deaths : cause_of_shortages});
     ledger_->started(place);
     ledger_->ended(place, slide);
     start_.bytes_left -= start_.todo_bytes[i];
@@ -144,12 +156,21 @@ void Archive::tell_deadly_slides() const {
   }
   for (const std::size_t place : start_.todo) {
     if (!is_suspect(place)) continue;
-    const std::int64_t deaths = deaths_of(place);
-    const std::string count = deaths == deaths_of_suspect ? "two" : std::to_string(deaths);
-    spdlog::warn("{}: {}: it is tried alone, behind all others", manifest_[place].path,
-                 deaths >= deaths_of_suspect ? count + " processes died while they worked on it"
-                                             : "an earlier run ended as a file of it couldn't be written");
+    spdlog::warn("{}: {}: it is tried alone, behind all others", manifest_[place].path, reason_of_suspicion(place));
   }
+}
+
+std::string Archive::reason_of_suspicion(std::size_t place) const {
+  const auto text_of = [](std::int64_t count) {
+    return count == deaths_of_suspect ? std::string("two") : std::to_string(count);
+  };
+  const std::int64_t deaths = deaths_of(place);
+  if (deaths >= deaths_of_suspect) return text_of(deaths) + " processes died while they worked on it";
+  const std::int64_t shortages = shortages_of(place);
+  if (shortages >= deaths_of_suspect) {
+    return text_of(shortages) + " starts ended as memory or threads lacked while they worked on it";
+  }
+  return "an earlier run ended as a file of it couldn't be written";
 }
 
 /// Brings the folder of maps to what the ledger says.
@@ -193,12 +214,13 @@ void Archive::end_watch() {
 
 fs::path Archive::slide_started(const std::string& path) noexcept {
   slide_was_begun = true;
+  slides_under_way().begin(path);
   try {
     const std::size_t place = places_.at(path);
     ledger_->started(place);
     if (!map_files_.empty()) return fs::path(config_.output.dir) / map_path(map_files_.at(place));
   } catch (const std::exception& error) {
-    fail(cause_of(error, path));
+    fail(error, path);
   }
   return {};
 }
@@ -207,7 +229,7 @@ void Archive::files_begun(const std::string& path) noexcept {
   try {
     ledger_->files_begun(places_.at(path));
   } catch (const std::exception& error) {
-    fail(cause_of(error, path));
+    fail(error, path);
   }
 }
 
@@ -224,7 +246,7 @@ std::string Archive::image_name(const std::string& path) {
   try {
     return ledger_->image_name(places_.at(path));
   } catch (const std::exception& error) {
-    fail(cause_of(error, path));
+    fail(error, path);
     const std::lock_guard lock(mutex_);
     unnamed_.insert(path);
     throw;
@@ -244,12 +266,13 @@ bool Archive::network_is_as_it_was() noexcept {
          ": the network's files have changed while the run was under way; what was computed " +
          "since the last slide isn't kept");
   } catch (const std::exception& error) {
-    fail(cause_of(error, config_.output.dir));
+    fail(error, config_.output.dir);
   }
   return false;
 }
 
 void Archive::slide_ended(SlideResult& slide) noexcept {
+  slides_under_way().end(slide.path);
   // It didn't fail: the run did.
   if (is_unnamed(slide.path)) return;
   // What fails behind the limit, being under way, isn't recorded: the next start tries it.
@@ -265,7 +288,7 @@ void Archive::slide_ended(SlideResult& slide) noexcept {
     ended_slides_.back().result.map = std::move(map);
     ended_slides_.back().result.sums = std::move(sums);
   } catch (const std::exception& error) {
-    return fail(cause_of(error, slide.path));
+    return fail(error, slide.path);
   }
   if (slide.complete()) return;
   {
@@ -304,7 +327,7 @@ std::vector<SlideResult> Archive::keep_slides() noexcept {
       write_map(config_, slide, name.substr(0, name.rfind('.')));
     }
   } catch (const std::exception& error) {
-    fail(cause_of(error, *subject));
+    fail(error, *subject);
   }
   return kept;
 }
@@ -333,6 +356,18 @@ void Archive::fail(const std::string& what) {
   const std::lock_guard lock(mutex_);
   if (failure_.empty()) failure_ = what;
   if (control_ != nullptr) control_->request_stop();
+}
+
+void Archive::fail(const std::exception& error, const std::string& subject) {
+  if (is_shortage(error)) note_shortage();
+  fail(cause_of(error, subject));
+}
+
+void Archive::note_shortage() noexcept {
+  // What a stop leaves is no slide's fault.
+  if (SignalScope::received() != 0 || has_shortage_.exchange(true)) return;
+  ledger_->note_shortage();
+  slides_under_way().note();
 }
 
 void Archive::check_failures() {
@@ -370,7 +405,7 @@ void Archive::keep_watch() {
       }
       ledger_->enter_starts();
     } catch (const std::exception& error) {
-      fail(cause_of(error, config_.output.dir));
+      fail(error, config_.output.dir);
     }
     if (Clock::now() >= next_metrics) {
       next_metrics = Clock::now() + time_between_metrics;
@@ -430,7 +465,7 @@ void Archive::checkpoint() {
     // The folder may be another's by now.
     ledger_->beat();
   } catch (const std::exception& error) {
-    return fail(cause_of(error, config_.output.dir));
+    return fail(error, config_.output.dir);
   }
   try {
     RunResult run;

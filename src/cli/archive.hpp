@@ -1,8 +1,10 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -34,10 +36,11 @@ class Archive {
   Archive& operator=(const Archive&) = delete;
 
   const LedgerStart& start() const noexcept { return start_; }
-  /// Paths of the slides that are to be done. Those that a process died at come last.
+  /// Paths of the slides that are to be done. Those that a process died at, or a
+  /// start ended at without memory or threads, come last.
   std::vector<std::string> todo() const;
-  /// Paths of slides that are to be done behind all others, each alone: two processes died while they worked on it, or
-  /// a run ended as a file of it couldn't be written.
+  /// Paths of slides that are to be done behind all others, each alone: two processes died or ended without memory or
+  /// threads while they worked on it, or a run ended as a file of it couldn't be written.
   std::vector<std::string> suspects() const;
 
   /// Connects with the run, and keeps the ledger alive and the files up to date from now on.
@@ -61,6 +64,12 @@ class Archive {
   void progressed(const Progress& progress);
   /// Results can't be written: the run ends, and the first such line is what it failed by. Any thread.
   void fail(const std::string& what);
+  /// The same with what failed. \param subject  a file that it was for
+  void fail(const std::exception& error, const std::string& subject);
+  /// The run ends as memory or threads lack: that counts of the slides that are under way, unless it was stopped
+  /// before. Any thread.
+  void note_shortage() noexcept;
+  bool has_shortage() const noexcept { return has_shortage_; }
   /// Bytes of a slide's file, as they were at the start.
   std::uint64_t bytes_of(const std::string& path) const;
 
@@ -96,7 +105,9 @@ class Archive {
 
   void give_up_deadly_slides();
   std::int64_t deaths_of(std::size_t place) const;
+  std::int64_t shortages_of(std::size_t place) const;
   bool is_suspect(std::size_t place) const;
+  std::string reason_of_suspicion(std::size_t place) const;
   void tell_deadly_slides() const;
   void place_maps();
   void remove_maps_of(const std::vector<Ended>& slides) const;
@@ -124,6 +135,7 @@ class Archive {
   RunControl* control_ = nullptr;
   Clock::time_point began_ = Clock::now();
   bool noted_stop_ = false;  ///< the watcher's
+  std::atomic<bool> has_shortage_ = false;
   Corpus corpus_;
   std::vector<SlideResult> first_slides_;
 

@@ -31,6 +31,7 @@
 #include "cli/sweep_command.hpp"
 #include "cli/synth_command.hpp"
 #include "cli/terminate_handler.hpp"
+#include "cli/under_way.hpp"
 #include "cli/verify_command.hpp"
 #include "cli/volume_command.hpp"
 #include "config/suggest.hpp"
@@ -339,11 +340,11 @@ int guarded_main(int argc, const char* const* argv) {
   } catch (const Error& error) {
     spdlog::error("{}", error.what());
   } catch (const std::bad_alloc&) {
-    spdlog::error("{}", memory_shortage);
+    spdlog::error("{}{}", memory_shortage, slides_under_way().noted());
     return failed_status();
   } catch (const std::exception& error) {
     if (is_thread_shortage(error)) {
-      spdlog::error("{}", thread_shortage);
+      spdlog::error("{}{}", thread_shortage, slides_under_way().noted());
       return failed_status();
     }
     spdlog::error("internal error: {}", error.what());

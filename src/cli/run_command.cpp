@@ -38,6 +38,7 @@
 #include "cli/shortage.hpp"
 #include "cli/signals.hpp"
 #include "cli/tracing.hpp"
+#include "cli/under_way.hpp"
 #include "config/toml_text.hpp"
 #include "ledger/fingerprint.hpp"
 #include "ledger/map_files.hpp"
@@ -115,6 +116,7 @@ void add_run(RunResult& all, const RunResult& run) {
   all.seconds += run.seconds;
   all.interrupted |= run.interrupted;
   if (all.failure.empty()) all.failure = run.failure;
+  all.lacks_memory |= run.lacks_memory;
 }
 
 /// Adds what was done before a run's own progress begins.
@@ -153,12 +155,10 @@ struct Controls {
   std::optional<SignalScope> signals;
 };
 
-int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOptions& options, const FolderGuard& guard,
-               std::future<void>& waking) {
+int run_archive(const Config& config, const RunOptions& options, const FolderGuard& guard, std::future<void>& waking,
+                Controls& controls, Archive& archive) {
   EmbeddedRun* const embedded = options.embedded;
-  Controls controls(embedded);
   RunControl& control = controls.control;
-  Archive archive(config, inputs, options);
   check_descriptors(config, archive.start().todo.size());
   const StopNoteScope stop_notes(archive.stop_descriptor());
   controls.begin();
@@ -223,6 +223,7 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
         break;
       }
       add_run(result, run_to_end(config, run, control, failure, options.work.get()));
+      if (result.lacks_memory) archive.note_shortage();
       before = latest;
     }
     if (!failure.empty()) archive.fail(failure);
@@ -235,6 +236,18 @@ int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOpti
   archive.end_watch();
   if (!options.trace.empty()) spdlog::warn("{}: isn't written, for no slide is left to do", options.trace);
   return conclude(config, result, slides, archive, Tracing(config, ""), options);
+}
+
+int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOptions& options, const FolderGuard& guard,
+               std::future<void>& waking) {
+  Controls controls(options.embedded);
+  Archive archive(config, inputs, options);
+  try {
+    return run_archive(config, options, guard, waking, controls, archive);
+  } catch (const std::exception& error) {
+    if (is_shortage(error)) archive.note_shortage();
+    throw;
+  }
 }
 
 /// Runs slides and writes nothing.

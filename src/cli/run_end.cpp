@@ -7,12 +7,14 @@
 #include <cstddef>
 #include <iostream>
 #include <slidestream/error.hpp>
+#include <string_view>
 
 #include "cli/command.hpp"
 #include "cli/report.hpp"
 #include "cli/run_warnings.hpp"
 #include "cli/signals.hpp"
 #include "cli/terminal.hpp"
+#include "cli/under_way.hpp"
 
 namespace slidestream::cli {
 
@@ -54,9 +56,10 @@ int conclude(const Config& config, RunResult& result, const std::vector<std::str
              const Tracing& tracing, const RunOptions& options) {
   std::string failure = archive.failure();
   bool complete = failure.empty();
-  if (!complete) spdlog::error("{}", failure);
+  const std::string_view of_shortage = archive.has_shortage() ? slides_under_way().noted() : std::string_view();
+  if (!complete) spdlog::error("{}{}", failure, of_shortage);
   if (!result.failure.empty()) {
-    spdlog::error("the run ended early: {}", result.failure);
+    spdlog::error("the run ended early: {}{}", result.failure, complete ? of_shortage : std::string_view());
     complete = false;
   }
   const auto attempt = [&complete, &failure](const auto& write) {

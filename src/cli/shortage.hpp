@@ -47,7 +47,13 @@ inline bool is_thread_shortage(const std::exception& error) {
   if (const auto* of_system = dynamic_cast<const std::system_error*>(&error)) {
     return of_system->code() == std::errc::resource_unavailable_try_again;
   }
-  return std::string_view(error.what()).starts_with("pthread_create has failed");
+  const std::string_view what = error.what();
+  return what.starts_with("pthread_create has failed") || what.starts_with("a thread can't be started");
+}
+
+/// Whether it says that memory or a thread couldn't be had.
+inline bool is_shortage(const std::exception& error) {
+  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr || is_thread_shortage(error);
 }
 
 /// What an exception says. Of one that only says that memory lacks: what it was for, and what to do.

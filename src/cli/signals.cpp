@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <string_view>
 
 #include "ledger/start_notes.hpp"
 
@@ -18,9 +19,17 @@ std::atomic<int> stop_notes{-1};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<RunControl*>::is_always_lock_free,
               "used in a signal handler");
 
+void add_note(std::string_view note) noexcept {
+  const int notes = stop_notes.load();
+  if (notes < 0) return;
+  const int error = errno;
+  [[maybe_unused]] const ssize_t written = ::write(notes, note.data(), note.size());
+  errno = error;
+}
+
 void on_signal(int number) {
   // Also of the second, which another thread may take while the first is about to note it.
-  note_stop();
+  add_note(stop_note);
   int none = 0;
   if (!first_signal.compare_exchange_strong(none, number)) ::_exit(128 + number);
   RunControl* const control = stopped_control.load();
@@ -68,13 +77,7 @@ SignalScope::~SignalScope() {
   stopped_control = nullptr;
 }
 
-void note_stop() noexcept {
-  const int notes = stop_notes.load();
-  if (notes < 0) return;
-  const int error = errno;
-  [[maybe_unused]] const ssize_t written = ::write(notes, stop_note.data(), stop_note.size());
-  errno = error;
-}
+void note_shortage() noexcept { add_note(shortage_note); }
 
 StopNoteScope::StopNoteScope(int descriptor) noexcept { stop_notes = descriptor; }
 

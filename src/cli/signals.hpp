@@ -7,9 +7,9 @@ namespace slidestream::cli {
 /// From now on a file beyond the process's limit (`ulimit -f`) is an error of its write, not the process's end.
 void ignore_file_size_signal();
 
-/// Notes beside the ledger that what ends the process from now on is no slide's fault, while a `StopNoteScope` lives.
-/// For signal handlers, and where memory lacks.
-void note_stop() noexcept;
+/// Notes beside the ledger that the process ends as memory or threads lack, while a `StopNoteScope` lives: that is no
+/// death, and counts of the slides under way. Takes no memory.
+void note_shortage() noexcept;
 
 /// While it lives, signals of a `SignalScope` are noted beside the ledger (`stop_note`), so that one that
 /// ends the process counts as no slide's fault. One at a time.

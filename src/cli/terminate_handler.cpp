@@ -2,44 +2,21 @@
 
 #include <unistd.h>
 
-#include <array>
-#include <cstddef>
-#include <cstring>
 #include <exception>
 #include <mutex>
 #include <new>
-#include <string_view>
 
 #include "cli/command.hpp"
 #include "cli/shortage.hpp"
 #include "cli/signals.hpp"
+#include "cli/under_way.hpp"
 
 namespace slidestream::cli {
 
 namespace {
 
-/// A line that is put together without memory from the heap.
-class Line {
- public:
-  void add(std::string_view text) noexcept {
-    const std::size_t count = text.size() < room() ? text.size() : room();
-    std::memcpy(bytes_.data() + size_, text.data(), count);
-    size_ += count;
-  }
-  void write() noexcept {
-    bytes_[size_++] = '\n';
-    [[maybe_unused]] const auto ignored = ::write(STDERR_FILENO, bytes_.data(), size_);
-  }
-
- private:
-  std::size_t room() const noexcept { return bytes_.size() - 1 - size_; }
-
-  std::array<char, 1024> bytes_{};
-  std::size_t size_ = 0;
-};
-
 [[noreturn]] void on_terminate() noexcept {
-  Line line;
+  BoundedLine line;
   bool is_shortage = false;
   line.add("error: ");
   try {
@@ -59,8 +36,12 @@ class Line {
   } catch (...) {
     line.add("internal error: an unknown exception");
   }
-  if (is_shortage) note_stop();
-  line.write();
+  if (is_shortage) {
+    note_shortage();
+    slides_under_way().add_to(line);
+  }
+  line.end();
+  [[maybe_unused]] const auto ignored = ::write(STDERR_FILENO, line.text().data(), line.text().size());
   ::_exit(is_shortage ? failed_status() : exit_ended_early);
 }
 

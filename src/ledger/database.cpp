@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <fstream>
 #include <ios>
+#include <new>
 #include <slidestream/error.hpp>
 #include <string>
 #include <system_error>
@@ -206,6 +207,7 @@ std::int64_t Database::changed() const noexcept { return sqlite3_changes64(handl
 void Database::fail(int code) const {
   // SQLite doesn't pass the system's reason on from every place.
   const int last = errno;
+  if ((code & 0xff) == SQLITE_NOMEM) throw std::bad_alloc();
   std::string refused = take_refusal();
   if (!refused.empty()) {
     const std::string copy = copy_ ? copy_->file().string() : std::string();

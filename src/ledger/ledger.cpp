@@ -18,6 +18,7 @@
 #include "ledger/map_files.hpp"
 #include "ledger/owner.hpp"
 #include "ledger/schema.hpp"
+#include "ledger/slide_counts.hpp"
 #include "ledger/slide_row.hpp"
 #include "sink/content_hash.hpp"
 
@@ -182,9 +183,11 @@ void Ledger::release() {
   remove.bind(1, std::string_view(token_)).run();
   if (database_.changed() == 1) {
     if (notes_) notes_->enter(database_);
+    if (notes_ && notes_->has_shortage()) count_running(database_, shortages_name);
     database_.execute("UPDATE slides SET state = 'pending' WHERE state = 'running'");
   }
   transaction.commit();
+  if (notes_) notes_->given_back();
 }
 
 std::optional<SlideIdentity> Ledger::look(const std::string& path) const {
@@ -242,7 +245,7 @@ void Ledger::keep_row(const Ended& ended) {
 /// Whether files of a slide that failed may have their names: an earlier attempt died, or couldn't write, when it had
 /// named some. An attempt that fails names none.
 bool Ledger::may_have_left(const Slide& slide, const SlideResult& result) {
-  if (result.failure.cause == cause_of_deaths) return true;
+  if (result.failure.cause == cause_of_deaths || result.failure.cause == cause_of_shortages) return true;
   if (!slide.had_begun) return false;
   Statement select(database_, "SELECT image_name FROM slides WHERE id = ?1 AND image_name IS NOT NULL");
   return select.bind(1, slide.id).step() && may_have_files(file().parent_path(), select.text(0));

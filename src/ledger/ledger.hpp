@@ -55,6 +55,8 @@ struct LedgerStart {
   std::vector<std::string> other_inputs;  ///< of those whose file is the same: their outlines or mpp are others
   /// By place in the manifest: how many processes died in a row while they worked on the slide, perhaps among others.
   std::map<std::size_t, std::int64_t> deaths;
+  /// The same of starts that ended without memory or threads.
+  std::map<std::size_t, std::int64_t> shortages;
   std::set<std::size_t> unwritten;    ///< places of slides that a run ended at, as a file of theirs couldn't be written
   std::vector<std::string> unmade;    ///< what is wrong with files that were made of slides, which are to be done again
   std::size_t links = 0;              ///< files of slides that are done and stay so, which are links
@@ -68,6 +70,10 @@ class FolderLock;
 /// What a slide failed by that is given up: more may be left of it than of others that failed.
 inline constexpr const char* cause_of_deaths =
     "the process died twice while it worked on this slide, and again on it alone";
+inline constexpr const char* cause_of_shortages =
+    "memory or threads lacked in two starts that worked on this slide, and in one that had it alone; raise the limit "
+    "of "
+    "memory, or lower pipeline.memory_mib and pipeline.threads";
 
 /// Files that runs write into their folders: the ledger, what SQLite and a run have beside it, and tables.
 std::vector<std::string> files_of_runs();
@@ -185,7 +191,11 @@ class Ledger {
   /// Notes that the run was asked to stop: where the process dies from now on, that is no slide's fault. Doesn't wait
   /// for the storage.
   void note_stop() noexcept { notes_->add_stop(); }
-  /// For a signal handler, which may write `stop_note` to it. Valid while the ledger lives.
+  /// Notes that the run ends as memory or threads lack: that counts of the slides that are under way then. Also where
+  /// nothing can be written to the ledger any more.
+  void note_shortage() noexcept { notes_->add_shortage(); }
+  /// For a signal handler and where memory lacks, which may write `stop_note` and `shortage_note` to it. Valid while
+  /// the ledger lives.
   int stop_descriptor() const noexcept { return notes_->descriptor(); }
   /// Shows others that this process lives, and makes sure that the ledger is still its own: to be called every few
   /// seconds. \throws OutputError when another took over, or the file isn't where it was.
@@ -236,9 +246,6 @@ class Ledger {
                     std::optional<SlideIdentity>& now, std::string_view retried_cause, LedgerStart& start);
   bool is_other_file(EntryStatements& with, const SlideIdentity& before, SlideIdentity& now, bool done,
                      const Slide& slide, const std::string& path) const;
-  std::map<std::int64_t, std::int64_t> counts_of_undone(std::string_view name);
-  void store_counts(std::string_view name, const std::map<std::int64_t, std::int64_t>& counts);
-  std::map<std::int64_t, std::int64_t> count_deaths();
   void forget_image_names();
   std::vector<std::string> name_images();
   void redo_row(std::int64_t id);

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <map>
 #include <slidestream/error.hpp>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -10,19 +9,11 @@
 #include "ledger/image_names.hpp"
 #include "ledger/ledger.hpp"
 #include "ledger/map_files.hpp"
+#include "ledger/slide_counts.hpp"
 #include "ledger/slide_row.hpp"
 #include "sink/content_hash.hpp"
 
 namespace slidestream {
-
-namespace {
-
-/// What is counted; no more says anything else.
-constexpr std::int64_t most_deaths = 1000;
-/// Slides that deaths are counted of; a run has far fewer under way.
-constexpr std::size_t most_counted = 10'000;
-
-}  // namespace
 
 /// What a manifest's entries are entered by: prepared once, for there may be a million of them.
 struct Ledger::EntryStatements {
@@ -116,50 +107,11 @@ std::string Ledger::enter(EntryStatements& with, std::size_t place, const Manife
   return state;
 }
 
-/// Counts by the rows of slides, without those of slides that are done or failed. Text in `meta`: no version of the
-/// tables knows it, and no result depends on it.
-std::map<std::int64_t, std::int64_t> Ledger::counts_of_undone(std::string_view name) {
-  std::map<std::int64_t, std::int64_t> stored;
-  Statement read(database_, "SELECT value FROM meta WHERE name = ?1");
-  read.bind(1, name);
-  if (read.step()) {
-    std::istringstream text(read.text(0));
-    for (std::int64_t id = 0, count = 0; stored.size() < most_counted && text >> id >> count;) {
-      if (count > 0) stored[id] = std::min<std::int64_t>(count, most_deaths);
-    }
-  }
-  std::map<std::int64_t, std::int64_t> undone;
-  Statement state(database_, "SELECT state FROM slides WHERE id = ?1");
-  for (const auto& [id, count] : stored) {
-    state.bind(1, id);
-    if (state.step() && (state.text(0) == "pending" || state.text(0) == "running")) undone[id] = count;
-    state.reset();
-  }
-  return undone;
-}
-
-void Ledger::store_counts(std::string_view name, const std::map<std::int64_t, std::int64_t>& counts) {
-  std::string text;
-  for (const auto& [id, count] : counts) text += std::to_string(id) + " " + std::to_string(count) + "\n";
-  Statement store(database_, "INSERT OR REPLACE INTO meta VALUES(?1, ?2)");
-  store.bind(1, name).bind_blob(2, std::string_view(text)).run();
-}
-
-/// Of each slide that isn't done by its row: how many processes died while they worked on it. One that ends properly
-/// leaves no slide running.
-std::map<std::int64_t, std::int64_t> Ledger::count_deaths() {
-  std::map<std::int64_t, std::int64_t> now = counts_of_undone("deaths");
-  Statement running(database_, "SELECT id FROM slides WHERE state = 'running'");
-  while (running.step()) ++now[running.integer(0)];
-  store_counts("deaths", now);
-  return now;
-}
-
 void Ledger::note_unwritten(const std::set<std::size_t>& slides) {
   change([&] {
-    std::map<std::int64_t, std::int64_t> counts = counts_of_undone("unwritten");
+    SlideCounts counts = counts_of_undone(database_, unwritten_name);
     for (const std::size_t slide : slides) ++counts[slides_.at(slide).id];
-    store_counts("unwritten", counts);
+    store_counts(database_, unwritten_name, counts);
   });
 }
 
@@ -173,8 +125,10 @@ LedgerStart Ledger::begin(const std::vector<ManifestEntry>& manifest, bool retry
   slides_.assign(manifest.size(), {});
   forget_image_names();
   change([&] {
-    const std::map<std::int64_t, std::int64_t> deaths = count_deaths();
-    const std::map<std::int64_t, std::int64_t> unwritten = counts_of_undone("unwritten");
+    // One that ended properly left no slide running.
+    const SlideCounts deaths = count_running(database_, deaths_name);
+    const SlideCounts shortages = counts_of_undone(database_, shortages_name);
+    const SlideCounts unwritten = counts_of_undone(database_, unwritten_name);
     forget_manifest();
     EntryStatements with(database_, bins_);
     const std::unordered_set<std::int64_t> with_files = slides_with_files(database_);
@@ -196,6 +150,9 @@ LedgerStart Ledger::begin(const std::vector<ManifestEntry>& manifest, bool retry
       } else {
         if (state == "failed" || incomplete) redo_row(slides_[i].id);
         if (const auto died = deaths.find(slides_[i].id); died != deaths.end()) start.deaths[i] = died->second;
+        if (const auto lacked = shortages.find(slides_[i].id); lacked != shortages.end()) {
+          start.shortages[i] = lacked->second;
+        }
         if (unwritten.contains(slides_[i].id)) start.unwritten.insert(i);
         start.todo.push_back(i);
         start.todo_bytes.push_back(size);

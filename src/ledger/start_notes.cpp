@@ -16,6 +16,7 @@
 
 #include "ledger/database.hpp"
 #include "ledger/owner.hpp"
+#include "ledger/slide_counts.hpp"
 #include "system/denied.hpp"
 
 namespace slidestream {
@@ -27,7 +28,7 @@ namespace fs = std::filesystem;
 /// In `meta`: the token of the process whose notes the ledger has, and how many of them.
 constexpr std::string_view entered_name = "started";
 
-constexpr std::string_view stop_line = stop_note.substr(1, stop_note.size() - 2);
+constexpr std::string_view line_of(std::string_view note) { return note.substr(1, note.size() - 2); }
 
 fs::path notes_beside(const fs::path& ledger) { return ledger.string() + "-started"; }
 
@@ -64,7 +65,8 @@ std::size_t entered_of(Database& database, const std::string& token) {
 struct LeftNotes {
   std::string token;
   std::vector<std::int64_t> ids;
-  bool stop = false;  ///< it was asked to stop
+  bool stop = false;      ///< it was asked to stop
+  bool shortage = false;  ///< it ended without memory or threads
 };
 
 /// Nothing where no process left any, or what has the name is none of ours. The last line may be cut short.
@@ -89,7 +91,8 @@ LeftNotes read_notes(const fs::path& file) {
       notes.token = line;
       continue;
     }
-    if (line == stop_line) notes.stop = true;
+    if (line == line_of(stop_note)) notes.stop = true;
+    if (line == line_of(shortage_note)) notes.shortage = true;
     std::int64_t id = 0;
     const auto [stop, error] = std::from_chars(line.data(), line.data() + line.size(), id);
     if (error == std::errc() && stop == line.data() + line.size()) notes.ids.push_back(id);
@@ -123,7 +126,7 @@ StartNotes::~StartNotes() {
   const bool is_own = ::fstat(descriptor_, &own) == 0 && ::lstat(file_.c_str(), &there) == 0 &&
                       own.st_dev == there.st_dev && own.st_ino == there.st_ino;
   ::close(descriptor_);
-  if (is_own) ::unlink(file_.c_str());
+  if (is_own && !has_shortage_) ::unlink(file_.c_str());
 }
 
 void StartNotes::add_files(std::int64_t id) { add(-id); }
@@ -144,6 +147,12 @@ void StartNotes::add(std::int64_t id) {
 void StartNotes::add_stop() noexcept {
   // Where it can't be written, a death counts as it did.
   [[maybe_unused]] const ::ssize_t written = ::write(descriptor_, stop_note.data(), stop_note.size());
+}
+
+void StartNotes::add_shortage() noexcept {
+  has_shortage_ = true;
+  // Where it can't be written, it counts as a death.
+  [[maybe_unused]] const ::ssize_t written = ::write(descriptor_, shortage_note.data(), shortage_note.size());
 }
 
 std::size_t StartNotes::enter(Database& database) {
@@ -209,12 +218,14 @@ void enter_left_notes(Database& database) {
   const fs::path file = notes_beside(database.file());
   const LeftNotes left = read_notes(file);
   const std::size_t known = entered_of(database, left.token);
-  if (known < left.ids.size() || left.stop) {
+  if (known < left.ids.size() || left.stop || left.shortage) {
     Transaction transaction(database);
     if (known < left.ids.size()) {
       enter_starts(database, std::span(left.ids).subspan(known), left.token, left.ids.size());
     }
-    if (left.stop) end_all(database);
+    // Whoever was asked to stop ends by that, whatever lacks it then.
+    if (left.shortage && !left.stop) count_running(database, shortages_name);
+    if (left.stop || left.shortage) end_all(database);
     transaction.commit();
   }
   ::unlink(file.c_str());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +23,7 @@ class StartNotes {
  public:
   /// Begins a file of its own. \param token  of the process, in the ledger \throws OutputError
   StartNotes(const std::filesystem::path& ledger, std::string token);
-  /// Removes the file.
+  /// Removes the file, unless it has a shortage that the ledger hasn't.
   ~StartNotes();
   StartNotes(const StartNotes&) = delete;
   StartNotes& operator=(const StartNotes&) = delete;
@@ -34,7 +35,13 @@ class StartNotes {
 
   /// The process was asked to stop: what it dies of from now on is the stop's, and no slide's.
   void add_stop() noexcept;
-  /// For a signal handler, which may write `stop_note` to it as `add_stop` does.
+  /// The process ends as memory or threads lack: that counts of the slides it works on, and is no death. Where the
+  /// ledger isn't given back, the notes stay for the next process.
+  void add_shortage() noexcept;
+  bool has_shortage() const noexcept { return has_shortage_; }
+  /// The ledger has all that is to be kept.
+  void given_back() noexcept { has_shortage_ = false; }
+  /// For a signal handler, which may write `stop_note` to it as `add_stop` does, and for `shortage_note`.
   int descriptor() const noexcept { return descriptor_; }
 
   /// Enters what was noted and isn't in the ledger, within a transaction of the caller's. \returns how many
@@ -48,6 +55,7 @@ class StartNotes {
   std::filesystem::path file_;
   std::string token_;
   int descriptor_ = -1;
+  std::atomic<bool> has_shortage_ = false;
   std::mutex mutex_;  ///< of what follows
   std::vector<std::int64_t> waiting_;
   std::chrono::steady_clock::time_point since_;  ///< the first of them waits
@@ -56,6 +64,7 @@ class StartNotes {
 
 /// A line of its own in the notes, also behind one that was cut short.
 inline constexpr std::string_view stop_note = "\nstop\n";
+inline constexpr std::string_view shortage_note = "\nshortage\n";
 
 /// Whether a process has notes beside the ledger: one that works, or that died. One that ended has removed them, also
 /// where it couldn't give the ledger back, as on a full disk.
@@ -80,8 +89,8 @@ std::unordered_set<std::int64_t> slides_with_files(Database& database);
 void forget_files(Database& database, std::int64_t id);
 
 /// Enters what a dead process noted and didn't live to enter, in a transaction of its own, and removes its file. Where
-/// it had been asked to stop, its slides wait as those of one that ended. For the ledger's new owner. \throws
-/// OutputError
+/// it had been asked to stop, its slides wait as those of one that ended. So they do where it ended without memory or
+/// threads, which is counted. For the ledger's new owner. \throws OutputError
 void enter_left_notes(Database& database);
 
 }  // namespace slidestream

@@ -401,8 +401,9 @@ class Deaths(ArchiveCase):
                 return {path: row for path, *row in rows.values()}
         return {}
 
-    def die_at(self, arguments, slide, alone):
-        """Starts a run, and kills it while it works on the slide, and on no other if `alone`."""
+    def die_at(self, arguments, slide, alone, note=""):
+        """Starts a run, and kills it while it works on the slide, and on no other if `alone`; with a note, as if it had
+        written that."""
         tried = self.states().get(str(slide), ["", 0])[1]
         process = subprocess.Popen([PIPELINE, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                    text=True, env=ENVIRONMENT)
@@ -417,6 +418,9 @@ class Deaths(ArchiveCase):
             others = {state for path, (state, _) in states.items() if path != str(slide)}
             if states.get(str(slide)) == ["running", tried + 1] and not (alone and "running" in others):
                 break
+        if note:
+            with open(self.out / "run.sqlite-started", "a") as notes:
+                notes.write(note)
         process.kill()
         return process.communicate()[1]
 
@@ -444,6 +448,27 @@ class Deaths(ArchiveCase):
         again = run(*arguments)
         self.assertEqual(again.returncode, 1)
         self.assertIn("skipped as failed: 1 of 7 slides; --retry-failed", again.stderr)
+
+    def test_a_slide_that_every_start_lacks_memory_for_stops_no_other(self):
+        slides = sorted(self.tiny_slides(6).iterdir())
+        hungry = self.large_slide()
+        arguments = [hungry, *slides, "--out", self.out, "--threads", 2, "--set", "analysis.stride=32"]
+        note = "\nshortage\n"
+        self.die_at(arguments, hungry, alone=False, note=note)
+        # Behind the others, which end.
+        self.die_at(arguments, hungry, alone=False, note=note)
+        error = self.die_at(arguments, hungry, alone=True, note=note)
+        self.assertIn(f"{hungry}: two starts ended as memory or threads lacked while they worked on it: "
+                      "it is tried alone, behind all others", error)
+        result = run(*arguments)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn(f"{hungry}: source: memory or threads lacked in two starts that worked on this slide, and in one that "
+                      "had it alone; raise the limit of memory, or lower pipeline.memory_mib and pipeline.threads; "
+                      "--retry-failed tries it again", result.stderr)
+        with open(self.out / "failures.csv", newline="") as file:
+            (failure,) = csv.DictReader(file)
+        self.assertEqual(failure["path"], str(hungry))
+        self.assertEqual(len(self.rows()), 7)
 
     def test_a_slide_whose_image_cannot_be_written_stops_no_other(self):
         slides = sorted(self.tiny_slides(5).iterdir())

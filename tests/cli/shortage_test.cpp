@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <exception>
 #include <fstream>
 #include <iterator>
@@ -15,6 +16,7 @@
 
 #include "cli/signals.hpp"
 #include "cli/terminate_handler.hpp"
+#include "cli/under_way.hpp"
 #include "ledger/start_notes.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -68,18 +70,56 @@ TEST_CASE("memory that lacks is told with what it was for, and what to do") {
   CHECK(cause_of(OutputError("a.csv: No space left on device"), "a.svs") == "a.csv: No space left on device");
 }
 
-TEST_CASE("a process that ends where nobody can catch notes a stop if memory or threads lack, and else none") {
+TEST_CASE("a process that ends where nobody can catch notes that memory or threads lack, and nothing else") {
   const End memory = end_by([] { throw std::bad_alloc(); });
   CHECK(memory.status == exit_ended_early);
   CHECK(memory.line == std::string("error: ") + memory_shortage + "\n");
-  CHECK(memory.notes == stop_note);
+  CHECK(memory.notes == shortage_note);
   const End threads =
       end_by([] { throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again)); });
   CHECK(threads.status == exit_ended_early);
   CHECK(threads.line == std::string("error: ") + thread_shortage + "\n");
-  CHECK(threads.notes == stop_note);
+  CHECK(threads.notes == shortage_note);
   const End other = end_by([] { throw std::logic_error("wrong"); });
   CHECK(other.status == exit_ended_early);
   CHECK(other.line == "error: internal error: wrong\n");
   CHECK(other.notes.empty());
+}
+
+TEST_CASE("a process that ends without memory names slides that were under way") {
+  const auto line_with = [](std::size_t slides) {
+    return end_by([slides] {
+             SlidesUnderWay& under_way = slides_under_way();
+             under_way.reset();
+             for (std::size_t i = 0; i < slides; ++i) under_way.begin("/a/" + std::to_string(i) + "\n.svs");
+             under_way.begin("/a/ended.svs");
+             under_way.end("/a/ended.svs");
+             throw std::bad_alloc();
+           })
+        .line;
+  };
+  const std::string begin = std::string("error: ") + memory_shortage;
+  CHECK(line_with(0) == begin + "\n");
+  CHECK(line_with(1) == begin + "; the slide under way: /a/0?.svs\n");
+  CHECK(line_with(2) == begin + "; slides under way: /a/0?.svs, /a/1?.svs\n");
+  CHECK(line_with(1000) == begin + "; slides under way: /a/0?.svs, /a/1?.svs, /a/2?.svs, /a/3?.svs and 996 more\n");
+}
+
+TEST_CASE("slides under way: the oldest first, the end of a long path, and none after the run") {
+  SlidesUnderWay slides;
+  BoundedLine line;
+  slides.begin("a");
+  slides.begin("b");
+  slides.begin(std::string(5000, 'x') + "c");
+  slides.end("a");
+  slides.note();
+  slides.end_all();
+  slides.add_to(line);
+  CHECK(line.text().empty());
+  CHECK(slides.noted() == "; slides under way: b, ..." + std::string(299, 'x') + "c");
+  slides.reset();
+  CHECK(slides.noted().empty());
+  for (int i = 0; i < 100; ++i) line.add_name(std::string(200, 'y'));
+  line.end();
+  CHECK(line.text().ends_with("y\n"));
 }

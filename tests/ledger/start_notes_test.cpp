@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_set>
@@ -211,6 +213,56 @@ TEST_CASE("a process that dies after it was asked to stop has died of no slide")
                   static_cast<::ssize_t>(stop_note.size()));
         }) == 0);
   CHECK(deaths([](Ledger&) {}) == 3);
+}
+
+TEST_CASE("a process that ends without memory has died of no slide, and is counted for those that it worked on") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const auto manifest = make_files(folder, 3);
+  using Counts = std::map<std::size_t, std::int64_t>;
+  const auto shortages = [&] {
+    Ledger ledger(config);
+    const LedgerStart start = ledger.begin(manifest, false);
+    CHECK(start.deaths.empty());
+    CHECK(start.todo.size() == 3);
+    return start.shortages;
+  };
+  // Before any slide.
+  die(config, manifest, [](Ledger& ledger) { ledger.note_shortage(); });
+  CHECK(shortages().empty());
+  die(config, manifest, [](Ledger& ledger) {
+    ledger.started(0);
+    ledger.beat();
+    ledger.started(1);
+    ledger.note_shortage();
+  });
+  CHECK(shortages() == Counts{{0, 1}, {1, 1}});
+  CHECK(shortages() == Counts{{0, 1}, {1, 1}});
+  {
+    // One that ends with its last words.
+    Ledger ledger(config);
+    ledger.begin(manifest, false);
+    ledger.started(1);
+    ledger.note_shortage();
+  }
+  CHECK_FALSE(std::filesystem::exists(folder / "out/run.sqlite-started"));
+  CHECK(shortages() == Counts{{0, 1}, {1, 2}});
+  die(config, manifest, [](Ledger& ledger) {
+    ledger.started(1);
+    ledger.note_stop();
+    ledger.note_shortage();
+  });
+  CHECK(shortages() == Counts{{0, 1}, {1, 2}});
+  {
+    Ledger ledger(config);
+    ledger.begin(manifest, false);
+    ledger.started(1);
+    SlideResult slide = result_of(manifest[1].path, 1);
+    slide.fail({"source", {}, cause_of_shortages});
+    ledger.ended(1, slide);
+  }
+  Ledger ledger(config);
+  CHECK(ledger.begin(manifest, true).shortages == Counts{{0, 1}});
 }
 
 TEST_CASE("slides that failed by a cause that doesn't hold any more are tried again") {
