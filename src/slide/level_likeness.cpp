@@ -8,6 +8,7 @@
 #include "slide/likeness/black_places.hpp"
 #include "slide/likeness/compared_levels.hpp"
 #include "slide/likeness/correlation.hpp"
+#include "slide/likeness/glass_type.hpp"
 #include "slide/likeness/level_cells.hpp"
 #include "slide/likeness/other_colours.hpp"
 #include "slide/likeness/place_judge.hpp"
@@ -98,7 +99,8 @@ bool are_alike(const ComparedLevels& levels, const std::vector<LevelPart>& parts
   if (compared.empty()) return is_plain;
   if (!pairs.are_alike() && !show_single_pixels(levels, compared)) return false;
   if (has_other_colours(levels, compared)) return false;
-  return !levels.plan.has_places || !judge.has_unlike_corner(parts);
+  if (!levels.plan.has_places) return true;
+  return !judge.has_unlike_corner(parts) && !shows_type_on_glass(levels, parts, all);
 }
 
 }  // namespace
@@ -115,8 +117,11 @@ std::uint64_t likeness_bytes(const Slide& slide, std::size_t larger, std::size_t
   const double cell = (plan.cell_width + plan.factor_x) * (plan.cell_height + plan.factor_y);
   const double most_cell = std::min(cell, static_cast<double>(most_cell_pixels));
   // With each place: what its pixels cover.
-  return static_cast<std::uint64_t>(parts + most_cell +
-                                    most_cell / (plan.factor_x * plan.factor_y) * sizeof(CoveredPixels));
+  const double of_cell = most_cell + most_cell / (plan.factor_x * plan.factor_y) * sizeof(CoveredPixels);
+  const Level& whole = slide.coded_level(larger);
+  const double all = 3.0 * static_cast<double>(whole.width) * static_cast<double>(whole.height);
+  const double of_type = plan.has_places ? std::min(all, static_cast<double>(glass_type_bytes)) : 0.0;
+  return static_cast<std::uint64_t>(parts + std::max(of_cell, of_type));
 }
 
 LevelLikeness likeness_of(const Slide& slide, std::size_t larger, std::size_t level, const OpenBudget& budget) {

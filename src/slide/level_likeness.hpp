@@ -25,6 +25,7 @@ struct LevelLikeness {
 /// takes some hundredths of a second at most. Such a level isn't like the larger one if a place has pixels that nothing
 /// there can have been reduced to, as a label has that lies over a corner. Nor is it if those places together have some
 /// blocks of 8 x 8 pixels that differ much where the larger level has one colour, as small type has on blank paper.
+/// Nor is it if four places with thin strokes on glass, of this level alone, show small type (`shows_type_on_glass`).
 /// Zeros in the larger level, and tiles that share their bytes, may not be written yet, and aren't judged so.
 ///
 /// A level isn't like the larger one, either, if its colours are those with red, green and blue in another order, are
@@ -36,10 +37,11 @@ struct LevelLikeness {
 /// So it does if the level has a half, a quarter and so on of the larger one's size, to the pixel, and more than
 /// 5 * 2^20 pixels, or 5 * 2^18 beside JPEG 2000. Of the larger level it reads six places, mostly a tile each, twice
 /// unless both are grey, again where rows of it have one colour, and up to four more where the smaller
-/// one is black. The corners take four tiles of the smaller level and eight places of the larger one more. Levels of
-/// less than 2^10 pixels, or of a millionth of the larger one's, show no readable label and are like it. Levels with
-/// tiles of more than 2^24 pixels aren't. Pictures of at most 2^26 pixels are held at a time. In the calling thread.
-/// \param budget  asked before each tile and place. \throws SlideError when the system fails, or the budget is spent
+/// one is black. The corners take four tiles of the smaller level and eight places of the larger one more, small type
+/// four of both. Levels of less than 2^10 pixels, or of a millionth of the larger one's, show no readable label and are
+/// like it. Levels with tiles of more than 2^24 pixels aren't. Pictures of at most 2^26 pixels are held at a time. In
+/// the calling thread. \param budget  asked before each tile and place. \throws SlideError when the system fails, or
+/// the budget is spent
 LevelLikeness likeness_of(const Slide& slide, std::size_t larger, std::size_t level, const OpenBudget& budget);
 
 /// Most bytes of pictures that `likeness_of` holds at a time for these levels, as files have them.

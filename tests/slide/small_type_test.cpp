@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -131,6 +132,51 @@ TEST_CASE_FIXTURE(SlideWith, "small type on a slide's own level: it is no level"
     CHECK(levels(with_type(reduced(picture, by), {10, 5})) == 1);
     CHECK(levels(with_type(reduced(picture, by), {14, 1})) == 1);
   }
+}
+
+TEST_CASE_FIXTURE(SlideWith, "faint small type on a slide's own level, 40 of 255 off the glass: it is no level") {
+  for (const int by : {2, 4}) {
+    CAPTURE(by);
+    for (const int ink : {200, 170, 150}) {
+      CAPTURE(ink);
+      CHECK(levels(with_type(reduced(picture, by), {10, 5, ink})) == 1);
+      CHECK(levels(with_type(reduced(picture, by), {14, 1, ink})) == 1);
+    }
+  }
+}
+
+TEST_CASE("small type of a colour as bright as glass: it is no level") {
+  const auto in_colours = [](const Picture& grey, int paper, const std::array<int, 3>& ink) {
+    Picture picture{grey.width, grey.height, 3, {}};
+    for (const std::uint8_t value : grey.data) {
+      for (const int of_ink : ink) picture.data.push_back(static_cast<std::uint8_t>(value == 0 ? of_ink : paper));
+    }
+    return picture;
+  };
+  const auto image_of = [](const Picture& picture) {
+    const auto side = static_cast<std::uint32_t>(picture.width);
+    TestDirectory directory = tiled_directory(side, side, tile_side, tile_side, 3);
+    for (int y = 0; y < picture.height; y += tile_side) {
+      for (int x = 0; x < picture.width; x += tile_side) {
+        directory.tiles.push_back(to_bytes(cut(picture, x, y, tile_side, tile_side)));
+      }
+    }
+    return directory;
+  };
+  const TemporaryFolder folder;
+  const auto levels = [&](const std::array<int, 3>& ink) {
+    // On a blank slide.
+    TestTiff tiff;
+    tiff.directories = {image_of(in_colours(page(1024, 240, {14, 0}), 240, ink)),
+                        image_of(in_colours(page(256, 240, {14, 2}), 240, ink))};
+    return Slide::open(folder.write("slide.tif", tiff.bytes()))->info().levels.size();
+  };
+  CHECK(levels({240, 240, 240}) == 2);
+  CHECK(levels({255, 255, 0}) == 1);
+  CHECK(levels({60, 240, 240}) == 1);
+  CHECK(levels({255, 150, 200}) == 1);
+  CHECK(levels({200, 200, 200}) == 1);
+  CHECK(levels({240, 240, 200}) == 1);
 }
 
 TEST_CASE_FIXTURE(SlideWith, "levels of a slide that is mostly glass stay, also with dust and lost tiles") {

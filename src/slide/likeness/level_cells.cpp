@@ -47,6 +47,14 @@ std::int64_t corner_tile(std::int64_t size, std::int64_t tile, bool at_end) {
   return (at_end ? size - 1 - inset : inset) / tile * tile;
 }
 
+/// Whether a tile's bytes are those of its neighbour, too: white tiles, and those that aren't written yet.
+bool is_shared(const Slide& slide, std::size_t level, std::int64_t tile) {
+  const Level& of = slide.coded_level(level);
+  const std::uint64_t offset = slide.tile(level, tile).offset;
+  return (tile > 0 && slide.tile(level, tile - 1).offset == offset) ||
+         (tile + 1 < of.columns * of.rows && slide.tile(level, tile + 1).offset == offset);
+}
+
 }  // namespace
 
 std::int64_t CellGrid::next(std::int64_t pixel) const {
@@ -125,6 +133,15 @@ std::vector<LevelCell> corner_cells(const ComparedLevels& levels, const LevelPar
   });
   std::ranges::stable_sort(cells, [](const LevelCell& a, const LevelCell& b) { return a.contrast > b.contrast; });
   return cells;
+}
+
+bool may_be_unwritten(const ComparedLevels& levels, const PixelRange& columns, const PixelRange& rows,
+                      const std::vector<std::uint8_t>& samples) {
+  const int zero = levels.large.colour == Colour::grey_inverted ? 255 : 0;
+  if (std::ranges::all_of(samples, [zero](int value) { return value == zero; })) return true;
+  const std::vector<std::int64_t> tiles =
+      tiles_of(levels.large, columns.begin, rows.begin, columns.size(), rows.size());
+  return std::ranges::any_of(tiles, [&](std::int64_t tile) { return is_shared(levels.slide, levels.larger, tile); });
 }
 
 std::optional<CellSight> see(const ComparedLevels& levels, const LevelCell& cell) {

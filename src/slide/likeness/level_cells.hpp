@@ -89,6 +89,11 @@ inline constexpr std::size_t most_compared_cells = 6;
 /// Most pixels of a cell in the larger level. None of a slide is so large.
 inline constexpr std::int64_t most_cell_pixels = std::int64_t{1} << 24;
 
+/// Whether a rectangle of the larger level is zeros, in a file whose tiles lie where they will be written, or has tiles
+/// that many places share until then. \param samples  of it, grey or RGB
+bool may_be_unwritten(const ComparedLevels& levels, const PixelRange& columns, const PixelRange& rows,
+                      const std::vector<std::uint8_t>& samples);
+
 /// What the larger level has there; nothing where it isn't whole.
 std::optional<CellSight> see(const ComparedLevels& levels, const LevelCell& cell);
 

@@ -29,14 +29,6 @@ double deviation(std::uint64_t sum, std::uint64_t squares, double count) {
   return std::sqrt(std::max(0.0, static_cast<double>(squares) / count - mean * mean));
 }
 
-/// Whether a tile's bytes are those of its neighbour, too: white tiles, and those that aren't written yet.
-bool is_shared(const Slide& slide, std::size_t level, std::int64_t tile) {
-  const Level& of = slide.coded_level(level);
-  const std::uint64_t offset = slide.tile(level, tile).offset;
-  return (tile > 0 && slide.tile(level, tile - 1).offset == offset) ||
-         (tile + 1 < of.columns * of.rows && slide.tile(level, tile + 1).offset == offset);
-}
-
 CoveredPixels pixels_within(const LevelPicture& picture, std::int64_t left, std::int64_t top, std::int64_t right,
                             std::int64_t bottom) {
   CoveredPixels found;
@@ -108,7 +100,8 @@ bool shows_single_pixels(const ComparedLevels& levels, const LevelCell& cell, co
 
 bool PlaceJudge::is_unlike(const LevelCell& cell, const CellSight& sight) {
   judged_.emplace_back(cell.level_left(), cell.level_top());
-  if (!is_large_enough(cell) || is_unwritten(sight)) return false;
+  if (!is_large_enough(cell) || may_be_unwritten(levels_, sight.columns, sight.rows, sight.picture.pixels))
+    return false;
   const std::vector<CoveredPixels> covered = covered_by(cell, sight);
   strokes_ += count_strokes(cell, covered);
   if (strokes_ >= least_strokes) return true;
@@ -152,15 +145,6 @@ bool PlaceJudge::can_be_judged(const LevelCell& cell) {
     }
   }
   return deviation(sum, squares, static_cast<double>(cell.width * cell.height)) >= least_place_deviation;
-}
-
-bool PlaceJudge::is_unwritten(const CellSight& sight) const {
-  const int zero = levels_.large.colour == Colour::grey_inverted ? 255 : 0;
-  if (std::ranges::all_of(sight.picture.pixels, [zero](int value) { return value == zero; })) return true;
-  const std::vector<std::int64_t> tiles =
-      tiles_of(levels_.large, sight.columns.begin, sight.rows.begin, sight.picture.width, sight.picture.height);
-  return std::ranges::any_of(tiles,
-                             [this](std::int64_t tile) { return is_shared(levels_.slide, levels_.larger, tile); });
 }
 
 bool PlaceJudge::shows_displaced(const LevelCell& cell, const std::vector<CoveredPixels>& covered) const {

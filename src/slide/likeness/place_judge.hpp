@@ -40,9 +40,6 @@ class PlaceJudge {
   /// Large enough, and with contrast as labels have, which noise and dust on glass don't.
   static bool can_be_judged(const LevelCell& cell);
 
-  /// Zeros in a file whose tiles lie where they will be written, or tiles that many places share until then.
-  bool is_unwritten(const CellSight& sight) const;
-
   std::vector<CoveredPixels> covered_by(const LevelCell& cell, const CellSight& sight) const;
 
   /// Blocks of a cell whose pixels differ much more than those that they and the pixels around them cover.

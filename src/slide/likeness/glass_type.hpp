@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "slide/likeness/level_cells.hpp"
+
+// Small type on the glass of a smaller level.
+
+namespace slidestream {
+
+/// Whether a level shows strokes, as small type has, where the larger one has glass alone. The places with the most
+/// thin strokes on the level's commonest luminance are looked at, in red, green and blue. A stroke differs from both
+/// sides by 24 of 255, and what the larger level's pixels there differ by. Both sides have one colour, so that edges
+/// are none. What lies some pixels around must be flat in the larger level, as codecs blur what is there. Places that
+/// may not be written yet don't count. \param cells  all of the parts \throws SlideError as `read_rgb`, if the system
+/// fails or the budget is spent
+bool shows_type_on_glass(const ComparedLevels& levels, const std::vector<LevelPart>& parts,
+                         const std::vector<LevelCell>& cells);
+
+/// Most bytes of pictures that this holds, besides the parts.
+inline constexpr std::int64_t glass_type_bytes = std::int64_t{1} << 22;
+
+}  // namespace slidestream
