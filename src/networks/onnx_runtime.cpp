@@ -1,14 +1,20 @@
 #include "networks/onnx_runtime.hpp"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <map>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <slidestream/error.hpp>
+#include <system_error>
 #include <utility>
 
 #include "config/suggest.hpp"
@@ -116,6 +122,21 @@ std::string cause_in(std::string_view message) {
   return one_line(node + without_places(text));
 }
 
+bool says_no_memory(std::string_view message) {
+  constexpr std::string_view failed = "Failed to allocate memory";
+  constexpr std::string_view before_size = "requested buffer of size ";
+  if (message.find("bad_alloc") != std::string_view::npos) return true;
+  if (message.find(failed) == std::string_view::npos) return false;
+  const std::size_t found = message.find(before_size);
+  if (found == std::string_view::npos) return true;
+  // What this machine can never have is the fault of who asks: a network asks for it by what is in the tiles.
+  const std::string_view rest = message.substr(found + before_size.size());
+  std::uint64_t size = 0;
+  if (std::from_chars(rest.data(), rest.data() + rest.size(), size).ec == std::errc::result_out_of_range) return false;
+  return size / static_cast<std::uint64_t>(::sysconf(_SC_PAGE_SIZE)) <
+         static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES));
+}
+
 std::shared_ptr<const OnnxRuntime> OnnxRuntime::load(const std::string& named) {
   // A process can have but one environment of the library. Never given back: when the program ends, what the library
   // needs for that may be gone before.
@@ -178,6 +199,7 @@ void OnnxRuntime::check(onnx::Status* status) const {
   if (status == nullptr) return;
   std::string message = cause_in(just<onnx::GetErrorMessage>(status));
   just<onnx::ReleaseStatus>(status);
+  if (says_no_memory(message)) throw std::bad_alloc();
   throw Error(message);
 }
 

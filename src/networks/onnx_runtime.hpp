@@ -16,6 +16,10 @@ namespace slidestream::networks {
 /// which fill a line by themselves. "Conv node 'stem': Failed to allocate memory for requested buffer of size 7077888"
 std::string cause_in(std::string_view message);
 
+/// Whether such a message says that memory lacks, in the library or for what it computes. No if this machine can never
+/// have so much: that is a fault of the network, or of tiles.
+bool says_no_memory(std::string_view message);
+
 /// A loaded library. Immutable, shared by all threads; it stays loaded until the program ends.
 class OnnxRuntime {
  public:

@@ -116,7 +116,15 @@ void NetworkSessions::compute(SentBatch& sent, const Listener& listener) {
     session = std::move(sessions_.back());
     sessions_.pop_back();
   }
-  if (const auto failure = try_to_compute(*session, *sent.batch, sent.shares)) {
+  const Failure failure = try_to_compute(*session, *sent.batch, sent.shares);
+  if (failure && lacks_memory(failure)) {
+    // No slide's fault: all that are under way stay to be done.
+    context_.on_fatal(std::make_exception_ptr(MemoryShortage(text_of_shortage())));
+    for (BatchShare& share : sent.shares) {
+      fail(share, failure);
+      listener.done(share);
+    }
+  } else if (failure) {
     // Of several slides some may be without fault.
     std::shared_ptr<NetworkBatch> room;
     fail_or_divide(*session, *sent.batch, sent.shares, failure, room, listener);
@@ -184,7 +192,13 @@ void NetworkSessions::fail_or_divide(NetworkSession& session, NetworkBatch& batc
     } catch (...) {
       again = std::current_exception();
     }
-    if (again) {
+    if (again && lacks_memory(again)) {
+      context_.on_fatal(std::make_exception_ptr(MemoryShortage(text_of_shortage())));
+      for (BatchShare& share : part) {
+        fail(share, again);
+        listener.done(share);
+      }
+    } else if (again) {
       fail_or_divide(session, batch, part, again, room, listener);
     } else {
       for (BatchShare& share : part) listener.done(share);
@@ -226,7 +240,7 @@ void NetworkSessions::fail(BatchShare& share, const Failure& failure) {
       part->failure = "in a batch of tiles " + std::to_string(part->tiles.front()) + " to " +
                       std::to_string(part->tiles.back()) + ": " + cause;
     }
-    part->interrupted = watch_.is_over(*share.images);
+    part->interrupted = lacks_memory(failure) || watch_.is_over(*share.images);
   }
 }
 
@@ -245,9 +259,15 @@ std::shared_ptr<NetworkBatch> NetworkSessions::new_batch() const {
     batch->values = {out, reinterpret_cast<float*>(out.get())};
     return batch;
   } catch (const std::bad_alloc&) {
-    throw Error("there is no memory for a batch of " + std::to_string(network_.tiles().batch) + " tiles, " +
-                std::to_string(network_batch_bytes(network_)) + " bytes; lower model.batch");
+    throw MemoryShortage(text_of_shortage());
   }
+}
+
+std::string NetworkSessions::text_of_shortage() const {
+  return "there is no memory for a batch of " + std::to_string(network_.tiles().batch) + " tiles, " +
+         std::to_string(network_batch_bytes(network_)) +
+         " bytes and what the network takes itself; lower model.batch, model.sessions or pipeline.memory_mib, or raise "
+         "the limit of memory";
 }
 
 std::size_t NetworkSessions::pixels() const {

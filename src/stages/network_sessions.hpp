@@ -94,6 +94,7 @@ class NetworkSessions {
   void fail(BatchShare& share, const Failure& failure);
   void clear(NetworkBatch& batch, std::size_t first, std::size_t count) const;
   std::shared_ptr<NetworkBatch> new_batch() const;
+  std::string text_of_shortage() const;
   void give_back(std::shared_ptr<NetworkBatch> batch);
   std::size_t tiles() const { return static_cast<std::size_t>(network_.tiles().batch); }
   std::size_t pixels() const;

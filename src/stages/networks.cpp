@@ -206,6 +206,11 @@ class All final : public Networks {
     try {
       const runtime::StageMeter::Busy busy(context_.stitch);
       of.network->advance(view);
+    } catch (const std::bad_alloc&) {
+      // No slide's fault: it stays to be done.
+      context_.on_fatal(std::current_exception());
+      work.images->drop();
+      of.network->advance(view);
     } catch (...) {
       of.network->fail(current_cause(work.images->slide()));
       work.images->drop_network(work.network);

@@ -312,7 +312,10 @@ RunResult run_pipeline_with_faults(const Config& config, const std::vector<std::
   std::mutex fatal_mutex;
   context.on_fatal = [&](const std::exception_ptr& error) {
     const std::lock_guard lock(fatal_mutex);
-    if (result.failure.empty()) result.failure = message_of(error);
+    if (result.failure.empty()) {
+      result.failure = message_of(error);
+      result.lacks_memory = lacks_memory(error);
+    }
     control.request_stop();
   };
   const runtime::Work work;

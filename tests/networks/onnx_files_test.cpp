@@ -69,6 +69,14 @@ TEST_CASE("Libraries are found in the absolute folders where the loader isn't as
                 message);
 }
 
+TEST_CASE("messages of the library that say that memory lacks, and what no machine has") {
+  CHECK(says_no_memory("Conv node 'stem': Failed to allocate memory for requested buffer of size 4096"));
+  CHECK(says_no_memory("Exception caught: std::bad_alloc"));
+  CHECK_FALSE(says_no_memory("Expand node: Failed to allocate memory for requested buffer of size 211106232532992000"));
+  CHECK_FALSE(says_no_memory("Failed to allocate memory for requested buffer of size 99999999999999999999999"));
+  CHECK_FALSE(says_no_memory("Conv node 'stem': CUDA failure 2: out of memory ; GPU=0"));
+}
+
 TEST_CASE("Of the library's messages what went wrong stays, and where in its sources doesn't") {
   CHECK(cause_in("Non-zero status code returned while running Expand node. Name:'' Status Message: "
                  "/onnxruntime_src/onnxruntime/core/framework/bfc_arena.cc:360 void* "

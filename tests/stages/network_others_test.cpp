@@ -56,3 +56,21 @@ TEST_CASE("what other operators make of a slide stands where a network fails on 
     }
   }
 }
+
+TEST_CASE("a network that memory lacks for ends the run, and fails no slide") {
+  const TemporaryFolder folder;
+  const std::vector<std::string> slides = equal_slides(folder, 2);
+  Config config = config_of_network(folder, "short");
+  const auto network = std::make_shared<MadeUp>();
+  network->cut.batch = 1;
+  know(*network, slides[0], config);
+  network->failing = {12};
+  network->lacks_memory = true;
+  FaultInjection faults;
+  faults.operators.push_back(std::make_shared<MadeUpOperator>(network));
+  const RunResult result = run(config, slides, faults);
+  CHECK(result.lacks_memory);
+  CHECK(result.failure.starts_with("there is no memory for a batch of 1 tiles"));
+  for (const SlideResult& slide : result.slides) CHECK_MESSAGE(slide.complete(), slide.error);
+  CHECK(result.slides.size() < 2);
+}

@@ -11,6 +11,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <new>
 #include <set>
 #include <span>
 #include <string>
@@ -42,6 +43,7 @@ struct MadeUp final : Network {
   std::map<std::uint64_t, std::int64_t> known;  ///< tiles of a slide by what they look like
   bool knows_all = false;                       ///< other tiles only fill batches up
   std::set<std::int64_t> failing;               ///< of these
+  bool lacks_memory = false;                    ///< where it fails
   std::set<std::int64_t> wrong;                 ///< of these, those that it gives something for that isn't a number
   bool slow = false;
   std::chrono::milliseconds pause{0};
@@ -115,6 +117,7 @@ class MadeUpSession final : public NetworkSession {
       }
     }
     network_.running.fetch_sub(1);
+    if (fails && network_.lacks_memory) throw std::bad_alloc();
     if (fails) throw Error("planted");
   }
 

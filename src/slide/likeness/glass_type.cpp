@@ -28,7 +28,7 @@ constexpr int most_glass_difference = 24;  ///< from the commonest luminance
 constexpr int least_type_stroke = 24;
 constexpr int most_glass_range = 24;           ///< of the larger level's pixels
 constexpr std::int64_t least_type_pixels = 3;  ///< of a block
-constexpr std::int64_t least_type_blocks = 6;  ///< of all windows: about two letters, and more than a grain of dust has
+constexpr std::int64_t least_type_blocks = 8;  ///< of all windows: about two letters, and more than dust has
 
 /// By how much a value lies below or above both sides, which have one colour; 0: not at all.
 int height_of_stroke(int value, int before, int behind) {

@@ -122,9 +122,21 @@ void RunContext::check_time(const SlideRun& slide) const {
   if (is_late(*slide.work)) throw Error(text_of_limit());
 }
 
+bool lacks_memory(const std::exception_ptr& error) noexcept {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::bad_alloc&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 std::string current_cause(const std::string& path) {
   try {
     throw;
+  } catch (const MemoryShortage& error) {
+    return error.what();
   } catch (const std::bad_alloc&) {
     return "out of memory";
   } catch (const std::exception& error) {

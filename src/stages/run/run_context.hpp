@@ -7,6 +7,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <vector>
@@ -137,6 +138,19 @@ struct RunContext {
 
 /// The message of the exception being handled, without the slide's path in front.
 std::string current_cause(const std::string& path);
+
+/// Memory lacks for what every slide needs: the run ends with what this says, and the slide stays to be done.
+class MemoryShortage : public std::bad_alloc {
+ public:
+  explicit MemoryShortage(const std::string& text) : text_(std::make_shared<const std::string>(text)) {}
+  const char* what() const noexcept override { return text_->c_str(); }
+
+ private:
+  std::shared_ptr<const std::string> text_;
+};
+
+/// Whether it is that memory lacks.
+bool lacks_memory(const std::exception_ptr& error) noexcept;
 
 /// Runs `work` as `stage` on the batch's slide, or from an item of the batch on: whatever it throws fails that slide
 /// alone.
