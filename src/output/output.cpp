@@ -1,11 +1,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
+#include <cstdint>
 #include <new>
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
 #include <slidestream/statistic.hpp>
 #include <stdexcept>
+#include <string_view>
 #include <system_error>
 
 #include "config/read_file.hpp"
@@ -162,6 +165,17 @@ std::uint64_t bytes_of(const std::vector<Artifact>& artifacts) {
 
 namespace {
 
+/// What a failure says pipeline.memory_mib should be; 0: nothing.
+std::uint64_t advised_mib(std::string_view text) {
+  constexpr std::string_view before = "pipeline.memory_mib to ";
+  const std::size_t found = text.find(before);
+  std::uint64_t advised = 0;
+  if (found != std::string_view::npos) {
+    std::from_chars(text.data() + found + before.size(), text.data() + text.size(), advised);
+  }
+  return advised;
+}
+
 void add_cause(std::map<std::string, Corpus::Cause>& causes, const SlideResult& slide) {
   constexpr std::size_t most_causes = 200;
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
@@ -175,7 +189,9 @@ void add_cause(std::map<std::string, Corpus::Cause>& causes, const SlideResult& 
   }
   const bool has_room = causes.size() < most_causes || causes.contains(key);
   Corpus::Cause& cause = causes[has_room ? key : ""];
-  if (cause.slides++ > 0) return;
+  // Of several the one that asks for most memory stands: with that all of them go.
+  const bool asks_for_more = has_room && advised_mib(slide.error) > advised_mib(cause.text);
+  if (cause.slides++ > 0 && !asks_for_more) return;
   cause.text = has_room ? slide.error : "other causes";
   cause.first = slide.path;
 }

@@ -197,4 +197,19 @@ TEST_CASE("DICOM: without a descriptor nobody says which files a slide has") {
 }
 #endif
 
+TEST_CASE("DICOM: heads of items that lie close together are read many at a time") {
+  const TemporaryFolder folder;
+  DicomFile file = make_dicom(cut(picture_for(Codec::jpeg), 0, 0, 64, 64));
+  file.table = Table::none;
+  const auto pixels = pixels_of(folder.write("slide.dcm", file.encode()));
+  // All but the last are empty.
+  file.fragments = 50'000;
+  const auto path = folder.write("slide.dcm", file.encode());
+  fail_reads("slide.dcm", 0, EIO);
+  const auto slide = Slide::open(path);
+  CHECK(reads_seen() < 200);
+  fail_nothing();
+  CHECK(pixels_of(path) == pixels);
+}
+
 }  // namespace slidestream::test

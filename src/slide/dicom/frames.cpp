@@ -1,14 +1,20 @@
 #include "slide/dicom/frames.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace slidestream::dicom {
 
 namespace {
 
 constexpr std::uint64_t item_header = 8;
+constexpr std::uint64_t close_headers = 1024;      ///< bytes from one header to the next
+constexpr std::uint64_t close_window = 64 * 1024;  ///< bytes that are read at a time then
 /// The longest frame that a table may tell of: a tile that is longer is refused when it is read.
 constexpr std::uint64_t longest_frame = std::uint64_t{1} << 40;
 
@@ -37,13 +43,11 @@ class FrameFinder {
   };
 
   Item item_at(std::uint64_t at) {
-    // Few bytes at a time: what lies between headers is no concern here.
-    std::array<std::byte, item_header> bytes;
-    if (!reader_.file().contains(at, bytes.size())) {
+    if (!reader_.file().contains(at, item_header)) {
       reader_.refuse("the file ends at byte " + std::to_string(reader_.file().size()) +
                      " inside PixelData (7FE0,0010)");
     }
-    reader_.read_apart(at, bytes);
+    const std::span<const std::byte> bytes = header_at(at);
     const auto number = [&](std::size_t from, unsigned count) {
       std::uint32_t value = 0;
       for (std::size_t i = from + count; i-- > from;) value = value << 8 | std::to_integer<std::uint32_t>(bytes[i]);
@@ -61,6 +65,20 @@ class FrameFinder {
                      std::to_string(at) + ", which lies outside the file");
     }
     return item;
+  }
+
+  /// Few bytes at a time, for what lies between headers is no concern here; many where headers lie close together.
+  std::span<const std::byte> header_at(std::uint64_t at) {
+    if (at < window_at_ || at + item_header > window_at_ + window_.size()) {
+      const bool is_close = at >= last_header_ && at - last_header_ <= close_headers;
+      const std::uint64_t wanted = is_close ? close_window : item_header;
+      // `item_at` has looked whether the header lies within the file.
+      window_.resize(static_cast<std::size_t>(std::min(wanted, reader_.file().size() - at)));
+      reader_.read_apart(at, window_);
+      window_at_ = at;
+    }
+    last_header_ = at;
+    return std::span<const std::byte>(window_).subspan(static_cast<std::size_t>(at - window_at_), item_header);
   }
 
   [[noreturn]] void refuse_count(const std::string& what, std::uint64_t found) {
@@ -171,6 +189,9 @@ class FrameFinder {
   Reader& reader_;
   const Instance& instance_;
   const std::uint64_t frames_;
+  std::vector<std::byte> window_;  ///< of the file, with headers
+  std::uint64_t window_at_ = 0;
+  std::uint64_t last_header_ = UINT64_MAX;
   std::uint64_t first_ = 0;  ///< where the first item behind the table begins
 };
 
