@@ -39,8 +39,8 @@ struct Corpus {
   std::uint64_t artifact_bytes = 0;  ///< of them
   /// Failures of one cause, which differ in numbers at most.
   struct Cause {
-    std::string text;   ///< of the first
-    std::string first;  ///< path of the first
+    std::string text;   ///< of the first, or of the first that asks for most memory
+    std::string first;  ///< its path
     std::size_t slides = 0;
   };
   std::map<std::string, Cause> causes;     ///< by their text without numbers; a bounded number of them, "" for the rest

@@ -225,3 +225,18 @@ TEST_CASE("how busy GPUs were, where that is known") {
         "copies hidden     no copies\n"
         "longest idle gap  0.00 ms\n");
 }
+
+TEST_CASE("of failures that want more memory the one that wants most is told") {
+  Corpus corpus(4);
+  for (const char* mib : {"13912", "28112", "9"}) {
+    SlideResult slide;
+    slide.path = std::string(mib) + ".svs";
+    slide.fail({"decode", {}, "too large; raise pipeline.memory_mib to " + std::string(mib)});
+    corpus.add(slide);
+  }
+  REQUIRE(corpus.causes.size() == 1);
+  const Corpus::Cause& cause = corpus.causes.begin()->second;
+  CHECK(cause.slides == 3);
+  CHECK(cause.text.ends_with("to 28112"));
+  CHECK(cause.first == "28112.svs");
+}
