@@ -366,6 +366,7 @@ void Archive::fail(const std::exception& error, const std::string& subject) {
 void Archive::note_shortage() noexcept {
   // What a stop leaves is no slide's fault.
   if (SignalScope::received() != 0 || has_shortage_.exchange(true)) return;
+  has_ended_in_shortage = true;
   ledger_->note_shortage();
   slides_under_way().note();
 }

@@ -1,6 +1,10 @@
 #include <malloc.h>
+#include <unistd.h>
+
+#include <cstdio>
 
 #include "cli/program.hpp"
+#include "cli/shortage.hpp"
 
 int main(int argc, char** argv) {
 #ifdef M_MMAP_THRESHOLD
@@ -9,5 +13,11 @@ int main(int argc, char** argv) {
   mallopt(M_MMAP_THRESHOLD, 4 << 20);
   mallopt(M_TRIM_THRESHOLD, 8 << 20);
 #endif
-  return slidestream::cli::run_program(argc, argv);
+  const int status = slidestream::cli::run_program(argc, argv);
+  if (slidestream::cli::has_ended_in_shortage) {
+    // Libraries that want memory to end would add lines of their own, or crash.
+    std::fflush(nullptr);
+    ::_exit(status);
+  }
+  return status;
 }

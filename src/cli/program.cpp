@@ -340,10 +340,12 @@ int guarded_main(int argc, const char* const* argv) {
   } catch (const Error& error) {
     spdlog::error("{}", error.what());
   } catch (const std::bad_alloc&) {
+    has_ended_in_shortage = true;
     spdlog::error("{}{}", memory_shortage, slides_under_way().noted());
     return failed_status();
   } catch (const std::exception& error) {
     if (is_thread_shortage(error)) {
+      has_ended_in_shortage = true;
       spdlog::error("{}{}", thread_shortage, slides_under_way().noted());
       return failed_status();
     }

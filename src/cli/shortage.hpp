@@ -29,6 +29,10 @@ inline constexpr const char* thread_shortage =
 /// Set as the first slide is begun, by any thread.
 inline std::atomic<bool> slide_was_begun{false};
 
+/// Set where a run or a command ends as memory or threads lack: what libraries do at the end of the process may need
+/// both.
+inline std::atomic<bool> has_ended_in_shortage{false};
+
 /// How the process ends if it can't go on: once a slide was begun, before its end.
 inline ExitStatus failed_status() noexcept { return slide_was_begun ? exit_ended_early : exit_usage; }
 

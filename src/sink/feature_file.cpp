@@ -41,6 +41,14 @@ void check(herr_t code) {
   if (code < 0) fail();
 }
 
+/// All files are in memory and closed: the library has nothing to do when the process ends, where it may find no memory
+/// and write lines of its own. Says no from the second time on, when the library has begun.
+void begin_library() {
+  static_cast<void>(H5dont_atexit());
+  check(H5open());
+  check(H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr));
+}
+
 /// Something of the library that is closed when it goes.
 class Handle {
  public:
@@ -131,8 +139,7 @@ std::vector<std::byte> make_file(const FeatureDescription& about, std::span<cons
                                  std::optional<std::span<const float>> vectors) {
   constexpr std::size_t grown_by = std::size_t{4} << 20;
   const std::lock_guard lock(library());
-  check(H5open());
-  check(H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr));
+  begin_library();
   const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   check(H5Pset_fapl_core(access.get(), grown_by, 0));
   const Handle file(H5Fcreate("features", H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose);
@@ -178,8 +185,7 @@ herr_t end_at_first(hid_t, const char*, const H5A_info_t*, void*) { return 1; }
 
 bool holds_features_alone(const std::filesystem::path& path) {
   const std::lock_guard lock(library());
-  check(H5open());
-  check(H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr));
+  begin_library();
   const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
 #if H5_VERSION_GE(1, 12, 1) || (H5_VERSION_GE(1, 10, 7) && !H5_VERSION_GE(1, 12, 0))
   // Some network file systems have no locks.
