@@ -38,6 +38,7 @@ enum class DatabaseAccess {
 
 /// A connection to an SQLite database, used by one thread at a time. Every member throws OutputError, which names the
 /// file and SQLite's reason, with the system's where there is one; UnreadableError where the file is the reason.
+/// Without memory it is std::bad_alloc.
 class Database {
  public:
   /// `busy`: how long it waits for another connection's lock.
