@@ -95,7 +95,8 @@ void SlidesUnderWay::add_to(BoundedLine& line) noexcept {
   for (std::size_t i = 0; i < named; ++i) {
     if (i > 0) line.add(", ");
     const Name& name = names_[i];
-    if (name.kept < name.whole) line.add("...");
+    // `add_name` says so of one that is too long to be shown.
+    if (name.kept < name.whole && name.kept <= most_shown) line.add("...");
     line.add_name({name.end.data(), name.kept});
   }
   if (count_ + more_ > named) {
