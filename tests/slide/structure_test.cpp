@@ -530,7 +530,6 @@ TEST_CASE_FIXTURE(Fixture, "samples that OME-XML names in another order than red
     return open()->info().warnings;
   };
   CHECK(lines({"Red", "Green", "Blue"}) == Lines{});
-  CHECK(lines({"a", "b", "c"}) == Lines{});
   CHECK(lines({"Blue", "Green", "Red"}) ==
         Lines{"its OME-XML calls the samples of a pixel Blue, Green and Red: they are read as the tags say"});
 }

@@ -16,6 +16,7 @@
 #include "slide/tiff/grey_planes.hpp"
 #include "slide/tiff/level_candidates.hpp"
 #include "slide/tiff/level_tags.hpp"
+#include "slide/tiff/ome_samples.hpp"
 #include "slide/tiff/ome_slide.hpp"
 #include "slide/tiff/ome_xml.hpp"
 #include "slide/tiff/pixel_sizes.hpp"
@@ -58,6 +59,9 @@ class DirectoryReader {
     const std::vector<std::size_t> planes = planes_of(main, first);
     const std::size_t plane = choose_plane(main, planes);
     const std::size_t base = planes[plane];
+    if (const OmeImage* image = ome_.image()) {
+      sample_names_ = read_sample_names(*image, raw_, main[base].raw, slide_.info.warnings);
+    }
     if (main[base].is_aperios) {
       name_aperios_images(main, base);
       for (std::string& line : lines_of_types(main, base)) slide_.info.warnings.push_back(std::move(line));
@@ -401,14 +405,14 @@ class DirectoryReader {
     Level level;
     LevelCoding coding;
     TiffContainer::LevelPlace place;
-    place.planes =
-        read_level(raw_, budget_, directory, file_, options_, is_aperios_, level, coding, slide_.info.warnings);
+    place.planes = read_level(raw_, budget_, directory, file_, options_, is_aperios_, level, coding,
+                              slide_.info.warnings, sample_names_);
     place.directory = directory.offset;
     if (const RawEntry* icc = directory.find(TIFFTAG_ICCPROFILE)) place.icc = *icc;
     container_.add_level(std::move(place), at);
     std::vector<Level>& levels = slide_.info.levels;
     if (levels.empty() && coding.channels > 1) {
-      slide_.info.channels = channel_names({coding.channels, coding.channels, {}, false});
+      slide_.info.channels = channel_names({coding.channels, coding.channels, sample_names_.names});
     }
     if (!levels.empty()) {
       level.downsample = level_factor(levels.front().width, level.width);
@@ -467,6 +471,7 @@ class DirectoryReader {
   RawTiff raw_;
   std::unordered_set<std::uint64_t> seen_;  ///< offsets of directories
   OmeSlide ome_;
+  SampleNames sample_names_;
   bool is_aperios_ = false;                 ///< any image of the main chain says so
   std::vector<std::size_t> numbers_;        ///< of the planes here, where they aren't the image's first
   std::optional<ColourPlaces> colours_;     ///< its planes are red, green and blue

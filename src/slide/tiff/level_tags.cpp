@@ -165,21 +165,26 @@ Colour colour_of(const Tags& tags, Codec codec, std::uint64_t compression, std::
 }
 
 /// Samples beyond the colour's are channels where ExtraSamples calls them unspecified; otherwise they are alpha, which
-/// is ignored. Of several channels one is read, as grey.
+/// is ignored. All are where the description names them so. Of several channels one is read, as grey.
 /// \param apart  whether each sample has tiles of its own
-void choose_sample(const Tags& tags, const OpenOptions& options, bool apart, Level& level, LevelCoding& coding) {
+void choose_sample(const Tags& tags, const OpenOptions& options, bool apart, const SampleNames& said, Level& level,
+                   LevelCoding& coding) {
   constexpr std::uint64_t unspecified = 0;
   const bool rgb = level.colour == Colour::rgb || level.colour == Colour::ycbcr;
   const std::vector<std::uint64_t> extra =
       tags.numbers_or(EXTRASAMPLE_ASSOCALPHA, TIFFTAG_EXTRASAMPLES, "ExtraSamples");
-  const bool several =
+  const bool are_named = said.names.size() == static_cast<std::size_t>(coding.samples);
+  const bool are_said = said.are_channels && are_named;
+  const bool have_unspecified =
       coding.samples > (rgb ? 3 : 1) && std::find(extra.begin(), extra.end(), unspecified) != extra.end();
+  const bool several = are_said || have_unspecified;
   if (several) coding.channels = static_cast<std::size_t>(coding.samples);
   if (several && !apart && (level.codec == Codec::jpeg || level.codec == Codec::jpeg2000)) {
     tags.refuse("has " + std::to_string(coding.channels) + " channels, and " + options.channel_name +
                 " can't choose among the samples of " + std::string(name(level.codec)) + " tiles");
   }
-  const Channels channels{coding.channels, coding.channels, {}, rgb};
+  Channels channels{coding.channels, coding.channels, {}, rgb && !are_said};
+  if (several && are_named) channels.names = said.names;
   coding.first_sample = static_cast<int>(chosen_channel(tags.path(), channels, options));
   if (!several) return;
   if (rgb) level.colour = Colour::grey;
@@ -200,7 +205,8 @@ bool has_planes(const Tags& tags, const Level& level) {
 }
 
 /// Returns whether samples lie in planes.
-bool check_samples(const Tags& tags, const OpenOptions& options, Level& level, LevelCoding& coding) {
+bool check_samples(const Tags& tags, const OpenOptions& options, const SampleNames& said, Level& level,
+                   LevelCoding& coding) {
   for (const std::uint64_t bits : tags.numbers_or(1, TIFFTAG_BITSPERSAMPLE, "BitsPerSample")) {
     if (bits != 8) tags.refuse("BitsPerSample", bits, "8");
   }
@@ -223,10 +229,12 @@ bool check_samples(const Tags& tags, const OpenOptions& options, Level& level, L
   const bool grey = level.colour == Colour::grey || level.colour == Colour::grey_inverted;
   const std::uint64_t colours = grey ? 1 : 3;
   const bool one_alpha_at_most = samples == colours || samples == colours + 1;
-  const bool may_be_channels = samples > colours && samples <= most_samples && tags.has(TIFFTAG_EXTRASAMPLES);
+  const bool are_said = said.are_channels && said.names.size() == samples;
+  const bool may_be_channels =
+      samples > colours && samples <= most_samples && (tags.has(TIFFTAG_EXTRASAMPLES) || are_said);
   if (one_alpha_at_most || may_be_channels) {
     coding.samples = static_cast<int>(samples);
-    choose_sample(tags, options, apart, level, coding);
+    choose_sample(tags, options, apart, said, level, coding);
   }
   if (!one_alpha_at_most && coding.channels == 1) {
     if (grey && (samples == 3 || samples == 4) && !tags.has(TIFFTAG_EXTRASAMPLES)) {
@@ -404,7 +412,7 @@ void check_by_libtiff(const Tags& tags, OpenBudget& budget, const RawDirectory& 
 
 LevelPlanes read_level(const RawTiff& raw, OpenBudget& budget, const RawDirectory& directory, const File& file,
                        const OpenOptions& options, bool is_aperios, Level& level, LevelCoding& coding,
-                       std::vector<std::string>& warnings) {
+                       std::vector<std::string>& warnings, const SampleNames& said) {
   const Tags tags(raw, directory, file);
   refuse_second_values(tags);
   const std::uint64_t compression = tags.number_or(COMPRESSION_NONE, TIFFTAG_COMPRESSION, "Compression");
@@ -413,7 +421,7 @@ LevelPlanes read_level(const RawTiff& raw, OpenBudget& budget, const RawDirector
   level.colour = colour_of(tags, level.codec, compression, photometric, is_aperios);
   coding.tiles_say_colour =
       level.codec == Codec::jpeg && (level.colour == Colour::rgb || level.colour == Colour::ycbcr);
-  const bool apart = check_samples(tags, options, level, coding);
+  const bool apart = check_samples(tags, options, said, level, coding);
   check_predictor(tags, level.codec);
   warn_of_colours(tags, level, warnings);
   read_geometry(tags, directory.has_tiles(), options, level);

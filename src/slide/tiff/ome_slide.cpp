@@ -164,6 +164,9 @@ std::string OmeSlide::settle_image(const std::vector<Candidate>& main, std::size
   const OmeImage& image = *this->image();
   if (is_near(image.width, size.width) && is_near(image.height, size.height)) return "the directory counts";
   ome_->pixel_size = {};
+  OmeImage& not_read = ome_->images[ome_->slide];
+  not_read.samples.clear();
+  not_read.channel_samples.clear();
   slide_.info.magnification.reset();
   slide_.info.properties.erase("name");
   return "the directory counts, and that image's pixel size, magnification and name don't";

@@ -14,7 +14,6 @@
 #include "slide/channels.hpp"
 #include "slide/number_text.hpp"
 #include "slide/tiff/aperio.hpp"
-#include "slide/tiff/grey_planes.hpp"
 #include "slide/tiff/pyramid.hpp"
 #include "slide/tiff/xml_nodes.hpp"
 
@@ -111,7 +110,6 @@ class OmeReader {
     }
     if (!slide.placed_twice.empty()) info_.warnings.push_back(slide.placed_twice);
     compare_rivals(nodes);
-    compare_samples(slide);
     warn_of_repeated_attribute();
     warn_of_further_pixels(nodes[result_.slide]);
     compare_type(child_of(nodes[result_.slide], "Pixels"));
@@ -137,18 +135,23 @@ class OmeReader {
       is_elsewhere = is_elsewhere || is_named(child, "MetadataOnly") || is_named(child, "BinData");
       if (!is_named(child, "Channel")) continue;
       ++channels;
-      one_sample_each = one_sample_each && dimension(attribute_of(child, "SamplesPerPixel")) == 1;
+      const std::string_view said = attribute_of(child, "SamplesPerPixel");
+      one_sample_each = one_sample_each && dimension(said) == 1;
+      if (whole(said) > 0 && channels <= most_ome_properties) image.channel_samples.push_back(whole(said));
       if (const std::string_view name = attribute_of(child, "Name"); !name.empty() && channels <= most_ome_properties) {
         image.channels.emplace_back(name);
       }
     }
     if (image.channels.size() != channels) image.channels.clear();
+    if (image.channel_samples.size() != channels) image.channel_samples.clear();
+    image.size_c = whole(attribute_of(pixels, "SizeC"));
     const std::size_t first = data.empty() ? next_ : static_cast<std::size_t>(whole(attribute_of(data[0], "IFD")));
     const std::size_t samples = first < samples_.size() ? std::max<std::size_t>(1, samples_[first]) : 1;
     const std::size_t declared = dimension(attribute_of(pixels, "SizeC"));
     // Samples of one directory, each called a channel.
     if (channels == samples && samples > 1 && one_sample_each && declared == samples) {
       channels = 1;
+      image.channels_are_samples = true;
       image.samples = std::move(image.channels);
       image.channels.clear();
     }
@@ -385,15 +388,6 @@ class OmeReader {
       is_own = is_own || (is_named(node, "MapAnnotation") && attribute_of(node, "Namespace") == own_annotation);
     });
     return is_own;
-  }
-
-  /// The tags say which sample is red.
-  void compare_samples(const OmeImage& image) {
-    const std::optional<ColourPlaces> places = places_of_colours(image.samples);
-    if (!places || *places == red_green_blue) return;
-    const std::vector<std::string>& names = image.samples;
-    info_.warnings.push_back("its OME-XML calls the samples of a pixel " + names[0] + ", " + names[1] + " and " +
-                             names[2] + ": they are read as the tags say");
   }
 
   /// Samples of all that is read have 8 bits: other slides are refused by their tags.

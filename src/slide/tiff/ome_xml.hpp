@@ -23,7 +23,11 @@ struct OmeImage {
   std::size_t times = 1;
   std::string order;                  ///< DimensionOrder: of the axes, the fastest first, such as XYCZT
   std::vector<std::string> channels;  ///< their names; empty where not all have one
-  std::vector<std::string> samples;   ///< names of channels that are samples of one directory
+  std::vector<std::string> samples;   ///< names of channels that are samples of one directory; empty as above
+  bool channels_are_samples = false;  ///< of one directory
+  std::uint64_t size_c = 0;           ///< SizeC; 0: it doesn't say
+  /// SamplesPerPixel of its Channels, some thousand at most; empty where not all say it.
+  std::vector<std::uint64_t> channel_samples;
   /// Directories of this file's main chain, by the number of the plane.
   std::map<std::size_t, std::size_t> directories;
   /// Directories of planes that a later element gives another one.

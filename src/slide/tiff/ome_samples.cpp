@@ -1,0 +1,121 @@
+#include "slide/tiff/ome_samples.hpp"
+
+#include <tiff.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdint>
+#include <numeric>
+#include <string_view>
+
+#include "slide/channels.hpp"
+#include "slide/file.hpp"
+#include "slide/tiff/grey_planes.hpp"
+
+namespace slidestream {
+namespace {
+
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+/// "Channel 0", "C:1", "2": it says nothing of what is seen.
+bool is_number(std::string_view name) {
+  constexpr std::array<std::string_view, 6> words = {"channel", "ch", "c", "sample", "band", ""};
+  const auto is_letter = [](unsigned char c) { return std::isalpha(c) != 0; };
+  const auto word_end = std::ranges::find_if_not(name, is_letter);
+  const std::string_view word(name.begin(), word_end);
+  const auto is_of_number = [](unsigned char c) {
+    return std::isdigit(c) != 0 || std::string_view(" :_-#").find(static_cast<char>(c)) != std::string_view::npos;
+  };
+  return std::ranges::find(words, word) != words.end() && std::all_of(word_end, name.end(), is_of_number);
+}
+
+/// Whether names are of other things than colours of one picture: none of them lacks, and they don't say numbers, one
+/// thing, alpha, or red, green and blue in some words.
+bool are_of_channels(const std::vector<std::string>& names) {
+  if (names.empty()) return false;
+  std::vector<std::string> small;
+  for (const std::string& name : names) small.push_back(lower(name));
+  if (std::ranges::all_of(small, is_number)) return false;
+  if (std::ranges::all_of(small, [&](const std::string& name) { return name == small.front(); })) return false;
+  if (std::ranges::find(small, "alpha") != small.end()) return false;
+  const auto is_said = [&](std::string_view word) {
+    return std::ranges::any_of(small, [word](const std::string& name) {
+      return name == word.substr(0, 1) || name.find(word) != std::string::npos;
+    });
+  };
+  return !(is_said("red") && is_said("green") && is_said("blue"));
+}
+
+/// "DAPI, CD3 and CD8".
+std::string list_of(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 == names.size() ? " and " : ", ";
+    text += short_name(names[i]);
+  }
+  return text;
+}
+
+/// Whether a sample can be read alone: each has tiles of its own, or the codec gives samples as they are.
+bool can_choose(const RawTiff& raw, const RawDirectory& directory) {
+  constexpr std::array<std::uint64_t, 4> with_colours = {COMPRESSION_JPEG, 33003, 33005, 34712};
+  if (raw.number(directory, TIFFTAG_PLANARCONFIG) == std::uint64_t{PLANARCONFIG_SEPARATE}) return true;
+  const std::uint64_t compression = raw.number(directory, TIFFTAG_COMPRESSION).value_or(COMPRESSION_NONE);
+  return std::ranges::find(with_colours, compression) == with_colours.end();
+}
+
+bool is_in_colour(const RawTiff& raw, const RawDirectory& directory) {
+  const std::uint64_t photometric = raw.number(directory, TIFFTAG_PHOTOMETRIC).value_or(PHOTOMETRIC_RGB);
+  return photometric == PHOTOMETRIC_RGB || photometric == PHOTOMETRIC_YCBCR;
+}
+
+std::string samples_text(std::uint64_t count) { return std::to_string(count) + (count == 1 ? " sample" : " samples"); }
+
+/// How the numbers of samples in OME-XML contradict themselves or the tags, for a line; empty: they don't.
+std::string contradiction_in(const OmeImage& image, std::uint64_t samples) {
+  const std::vector<std::uint64_t>& said = image.channel_samples;
+  if (said.empty()) return {};
+  const std::uint64_t sum = std::accumulate(said.begin(), said.end(), std::uint64_t{0});
+  if (image.size_c > 0 && sum != image.size_c) {
+    return "its OME-XML says that SizeC is " + std::to_string(image.size_c) + ", and its Channels have " +
+           samples_text(sum) + ": SizeC doesn't count";
+  }
+  if (image.channels_are_samples && said.size() == samples) return {};
+  const auto fits = [samples](std::uint64_t of_channel) {
+    const bool has_alpha = samples == of_channel + 1 && (of_channel == 1 || of_channel == 3);
+    return of_channel == samples || has_alpha;
+  };
+  if (std::ranges::any_of(said, fits)) return {};
+  return "its OME-XML says " + samples_text(said.front()) + " a pixel, and the tags " + std::to_string(samples) +
+         ": the tags count";
+}
+
+}  // namespace
+
+SampleNames read_sample_names(const OmeImage& image, const RawTiff& raw, const RawDirectory& directory,
+                              std::vector<std::string>& warnings) {
+  const std::uint64_t samples = raw.number(directory, TIFFTAG_SAMPLESPERPIXEL).value_or(1);
+  if (std::string line = contradiction_in(image, samples); !line.empty()) {
+    warnings.push_back(std::move(line));
+    return {};
+  }
+  SampleNames result;
+  if (image.samples.size() != samples) return result;
+  for (const std::string& name : image.samples) result.names.push_back(without_control_characters(name));
+  const std::string called = "its OME-XML calls the samples of a pixel " + list_of(result.names);
+  const std::optional<ColourPlaces> places = places_of_colours(result.names);
+  if (places && *places != red_green_blue) warnings.push_back(called + ": they are read as the tags say");
+  if (!are_of_channels(result.names)) return result;
+  // Of several planes a plane is chosen, not a sample.
+  result.are_channels = image.planes == 1 && can_choose(raw, directory);
+  if (!result.are_channels && is_in_colour(raw, directory)) {
+    warnings.push_back(called + ": they are read as red, green and blue");
+  }
+  return result;
+}
+
+}  // namespace slidestream
