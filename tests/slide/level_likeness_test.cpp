@@ -436,6 +436,24 @@ TEST_CASE("a level with its colours in another order is no level, however little
   }
 }
 
+TEST_CASE("a level whose RGB was made YCbCr over and over is no level, and one in fewer or darker tones is") {
+  const Picture picture = piece_on_glass({150.0, 90.0, 170.0});
+  LevelsOf slide(picture);
+  const Picture level = reduced(picture, 4);
+  Picture turned = level;
+  for (int times = 1; times <= 4; ++times) {
+    CAPTURE(times);
+    turned = recoloured(turned, ycbcr_of);
+    check_no_level(slide, turned);
+  }
+  check_sound_level(slide, recoloured(level, [](const Samples& from) {
+                      return Samples{0.6 * from[0], 0.6 * from[1], 0.6 * from[2]};
+                    }));
+  check_sound_level(slide, recoloured(level, [](const Samples& from) {
+                      return Samples{130.0 + 0.5 * from[0], 130.0 + 0.5 * from[1], 130.0 + 0.5 * from[2]};
+                    }));
+}
+
 TEST_CASE("a level that is black where the slide isn't gets a line") {
   const Picture picture = piece_on_glass({226.0, 140.0, 190.0});
   LevelsOf slide(picture);

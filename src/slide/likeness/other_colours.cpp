@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "codec/tile_rule.hpp"
+#include "slide/likeness/false_colours.hpp"
 
 namespace slidestream {
 namespace {
@@ -27,14 +28,6 @@ constexpr double least_agreeing = 0.75;            ///< of these blocks
 constexpr double least_turn = 0.7;                 ///< of the way to the colour in the other order; grey is halfway
 constexpr double most_left = 1.0 / 3.0;            ///< of the squares of what differs, once the order is changed
 constexpr std::ptrdiff_t parts_by_brightness = 8;  ///< the brightest of them is glass, or as near to it as can be
-
-/// Means of red, green and blue, or what stands in their place.
-using MeanColour = std::array<double, 3>;
-
-struct ColourPair {
-  MeanColour small;
-  MeanColour large;
-};
 
 /// Colours of blocks.
 struct BlockColours {
@@ -355,7 +348,7 @@ bool has_other_colours(const ComparedLevels& levels, const std::vector<const Lev
   if (places.empty()) return false;
   // Blocks show colours that places have little of; places those of levels that are made of single pixels.
   return are_explained(blocks.rgb) || are_explained(places) || are_misread(blocks) || lack_colour(blocks.rgb) ||
-         are_reordered(blocks.rgb);
+         are_reordered(blocks.rgb) || have_false_colours(blocks.rgb);
 }
 
 }  // namespace slidestream
