@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
+#include <filesystem>
 #include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
 #include <string>

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <string_view>
+#include <utility>
 
 #include "slide/channels.hpp"
 #include "slide/file.hpp"
