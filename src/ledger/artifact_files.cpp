@@ -26,23 +26,6 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t first_version_with_artifacts = 3;
 
-/// Whether a file or folder is one that was being made of a slide with one of the names:
-/// NAME.OPERATOR.partial.EXTENSION or NAME.OPERATOR.partial_files. Earlier versions also had NAME.partial.h5,
-/// NAME.partial.pt and NAME.OPERATOR.partial.partial.EXTENSION.
-bool is_unfinished(const std::string& file, const std::unordered_set<std::string>& names) {
-  constexpr std::string_view partial = ".partial";
-  std::size_t mark = file.rfind(partial);
-  if (mark == std::string::npos || mark == 0) return false;
-  const std::size_t behind = mark + partial.size();
-  if (behind == file.size() || (file[behind] != '.' && file[behind] != '_')) return false;
-  const std::string mark_on = file.substr(mark);
-  if (mark_on == ".partial.h5" || mark_on == ".partial.pt") return names.contains(file.substr(0, mark));
-  if (std::string_view(file).substr(0, mark).ends_with(partial)) mark -= partial.size();
-  if (mark == 0) return false;
-  const std::size_t dot = file.rfind('.', mark - 1);
-  return dot != std::string::npos && names.contains(file.substr(0, dot));
-}
-
 /// Whether a file is NAME.SUFFIX with one of the names, which may have dots.
 bool is_of(const std::string& file, const std::unordered_set<std::string>& names) {
   for (std::size_t dot = file.find('.'); dot != std::string::npos; dot = file.find('.', dot + 1)) {
@@ -164,6 +147,20 @@ void check_visible(const fs::path& file) {
 }
 
 }  // namespace
+
+bool is_unfinished(const std::string& file, const std::unordered_set<std::string>& names) {
+  constexpr std::string_view partial = ".partial";
+  std::size_t mark = file.rfind(partial);
+  if (mark == std::string::npos || mark == 0) return false;
+  const std::size_t behind = mark + partial.size();
+  if (behind == file.size() || (file[behind] != '.' && file[behind] != '_')) return false;
+  const std::string mark_on = file.substr(mark);
+  if (mark_on == ".partial.h5" || mark_on == ".partial.pt") return names.contains(file.substr(0, mark));
+  if (std::string_view(file).substr(0, mark).ends_with(partial)) mark -= partial.size();
+  if (mark == 0) return false;
+  const std::size_t dot = file.rfind('.', mark - 1);
+  return dot != std::string::npos && names.contains(file.substr(0, dot));
+}
 
 fs::path place_of(const fs::path& folder, const std::string& file) {
   if (!is_inside(file) || can_be_made(file)) return folder / file;

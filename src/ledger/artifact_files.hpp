@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include <slidestream/results.hpp>
@@ -32,6 +33,11 @@ std::string first_unmade(const std::filesystem::path& folder, const std::vector<
 /// it is empty.
 std::size_t links_among(const std::filesystem::path& folder, const std::vector<Artifact>& artifacts,
                         std::string& first);
+
+/// Whether a file or folder is one that was being made of a slide with one of the names:
+/// NAME.OPERATOR.partial.EXTENSION or NAME.OPERATOR.partial_files. Earlier versions also had NAME.partial.h5,
+/// NAME.partial.pt and NAME.OPERATOR.partial.partial.EXTENSION.
+bool is_unfinished(const std::string& file, const std::unordered_set<std::string>& names);
 
 /// Removes the files that lie in the folder.
 void remove_artifacts(const std::filesystem::path& folder, const std::vector<Artifact>& artifacts) noexcept;

@@ -120,6 +120,14 @@ class Ledger {
   /// \param retried_cause  also what failed by a cause with this text is tried again; empty: none
   LedgerStart begin(const std::vector<ManifestEntry>& manifest, bool retry_failed, std::string_view retried_cause = {});
 
+  /// Slides that a process has begun, that have no result, and that aren't to be done now; and those given up.
+  struct LeftSlides {
+    std::unordered_set<std::string> names;                ///< what the names of their images begin with
+    std::unordered_map<std::string, Artifact> artifacts;  ///< that the ledger still lists of them, by file
+  };
+  /// For after `begin`.
+  LeftSlides left_slides();
+
   /// Keeps which slides the run ended at, as a file of theirs couldn't be written: the next start has them in
   /// `LedgerStart::unwritten`.
   void note_unwritten(const std::set<std::size_t>& slides);

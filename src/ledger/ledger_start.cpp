@@ -174,6 +174,30 @@ LedgerStart Ledger::begin(const std::vector<ManifestEntry>& manifest, bool retry
   return start;
 }
 
+Ledger::LeftSlides Ledger::left_slides() {
+  LeftSlides left;
+  const std::lock_guard lock(mutex_);
+  const std::unordered_set<std::int64_t> with_files = slides_with_files(database_);
+  // What failed otherwise has kept what is there on purpose.
+  Statement select(database_,
+                   "SELECT id, image_name, attempts > 0 FROM slides WHERE image_name IS NOT NULL AND CASE state WHEN "
+                   "'done' THEN 0 WHEN 'failed' THEN CAST(coalesce(cause, '') AS TEXT) IN (?1, ?2) ELSE position IS "
+                   "NULL OR NOT mine END");
+  select.bind(1, std::string_view(cause_of_deaths)).bind(2, std::string_view(cause_of_shortages));
+  Statement files(database_, "SELECT file, bytes, digest FROM artifacts WHERE slide = ?1");
+  while (select.step()) {
+    const std::int64_t id = select.integer(0);
+    if (select.integer(2) == 0 && !with_files.contains(id)) continue;
+    left.names.insert(select.text(1));
+    for (files.bind(1, id); files.step();) {
+      const auto bytes = static_cast<std::uint64_t>(files.integer(1));
+      left.artifacts[files.text(0)] = {"", "", files.text(0), bytes, static_cast<std::uint64_t>(files.integer(2))};
+    }
+    files.reset();
+  }
+  return left;
+}
+
 void Ledger::redo_row(std::int64_t id) {
   Statement update(database_, "UPDATE slides SET state = 'pending' WHERE id = ?1");
   update.bind(1, id).run();

@@ -533,6 +533,44 @@ class Unlisted(BatchCase):
         self.assertEqual(self.image.read_bytes(), whole)
         self.assertDone(run("verify", self.out))
 
+    def test_what_a_kill_left_of_slides_that_are_not_tried_goes(self):
+        of_a = "WHERE CAST(image_name AS TEXT) = 'a'"
+        killed = (f"DELETE FROM artifacts WHERE slide = (SELECT id FROM slides {of_a})",
+                  f"UPDATE slides SET state = 'pending', cause = '', ended_at = NULL {of_a}")
+        died = "INSERT OR REPLACE INTO meta SELECT '%s', CAST(id || ' 3' || char(10) AS BLOB) FROM slides " + of_a
+        images = self.out / "images"
+        for kind, ends in (("ome-tiff", [".ome.tif"]), ("ome-zarr", [".ome.zarr"]), ("dicom", [".dicom"]),
+                           ("dzi", [".dzi", "_files", ".view.html"])):
+            for why in "list", "deaths", "shortages":
+                with self.subTest(kind, why=why):
+                    shutil.rmtree(self.out, ignore_errors=True)
+                    self.assertDone(run(*self.command, "--to", kind))
+                    for end in ends:
+                        (images / f"a.identity{end}").rename(images / f"a.identity.partial{end}")
+                        if (images / f"a.identity.partial{end}").is_dir():
+                            shutil.copytree(images / f"a.identity.partial{end}", images / f"a.identity.partial{end}.earlier")
+                    notes = images / ("a.identity.partial.ome.tif" if kind != "ome-tiff" else "c.identity.partial.ome.tif")
+                    notes.write_text("mine\n")
+                    kept = sorted([notes.name, *(f"b.identity{end}" for end in ends)])
+                    self.sql(*killed, *([] if why == "list" else [died % why]))
+                    inputs = self.slides / "b.svs" if why == "list" else self.slides
+                    result = run("convert", inputs, "--out", self.out, "--to", kind)
+                    self.assertEqual(result.returncode, 0 if why == "list" else 1, result.stderr)
+                    self.assertEqual(sorted(os.listdir(images)), kept)
+                    self.assertEqual(notes.read_text(), "mine\n")
+
+    def test_a_whole_image_that_lost_its_name_to_a_kill_gets_it_back(self):
+        command = ["--out", self.out, "--to", "ome-zarr"]
+        self.assertDone(run("convert", self.slides, *command))
+        image, partial = (self.out / f"images/a.identity{mark}.ome.zarr" for mark in ("", ".partial"))
+        shutil.copytree(image, partial)
+        image.rename(f"{partial}.earlier")
+        self.sql("UPDATE slides SET state = 'pending', ended_at = NULL WHERE CAST(image_name AS TEXT) = 'a'")
+        self.assertDone(run("convert", self.slides / "b.svs", *command))
+        self.assertEqual(sorted(os.listdir(image.parent)), ["a.identity.ome.zarr", "b.identity.ome.zarr"])
+        self.assertDone(run("convert", self.slides, *command))
+        self.assertDone(run("verify", self.out))
+
     def test_folders_of_others_without_a_description_stay(self):
         shutil.copy(self.slides / "a.svs", self.slides / "c.svs")
         shutil.copy(self.slides / "a.svs", self.slides / "d.svs")

@@ -1,0 +1,146 @@
+#include "cli/left_images.hpp"
+
+#include <fcntl.h>
+#include <spdlog/spdlog.h>
+#include <sys/file.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <exception>
+#include <optional>
+#include <set>
+#include <slidestream/error.hpp>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include "cli/own_marks.hpp"
+#include "config/suggest.hpp"
+#include "ledger/artifact_files.hpp"
+#include "ledger/schema.hpp"
+#include "sink/deep_zoom.hpp"
+#include "sink/file_calls.hpp"
+#include "sink/file_digest.hpp"
+#include "sink/image_formats.hpp"
+#include "sink/partial_folder.hpp"
+
+namespace slidestream::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view partial_mark = ".partial";
+constexpr std::string_view earlier_end = ".earlier";
+constexpr std::string_view page_end = ".view.html";
+constexpr std::string_view description_end = ".dzi";
+
+bool is_there(const fs::path& path) { return type_at(path) != fs::file_type::not_found; }
+
+/// The image that a file or folder is a part of, under the name that it has while it is written; nothing: of none.
+std::optional<fs::path> partial_image_of(const fs::path& part) {
+  std::string name = part.filename().string();
+  if (name.ends_with(earlier_end)) name.resize(name.size() - earlier_end.size());
+  if (name.ends_with(page_end)) name.replace(name.size() - page_end.size(), page_end.size(), description_end);
+  for (const ImageFormatTraits& format : image_formats()) {
+    const std::string_view tiles = format.tiles_folder;
+    if (!tiles.empty() && name.ends_with(std::string(partial_mark).append(tiles))) {
+      name.replace(name.size() - tiles.size(), tiles.size(), format.suffixes.front());
+    }
+    if (name.ends_with(std::string(partial_mark).append(format.suffixes.front()))) return part.parent_path() / name;
+  }
+  return std::nullopt;
+}
+
+/// The name that it gets when it is whole.
+fs::path final_of(const fs::path& partial) {
+  std::string name = partial.filename().string();
+  name.erase(name.rfind(partial_mark), partial_mark.size());
+  return partial.parent_path() / name;
+}
+
+/// Removes a file or folder, unless somebody writes it, or a folder holds what is of no image.
+void remove_part(const fs::path& part) {
+  const fs::file_type type = type_at(part);
+  const bool is_folder = type == fs::file_type::directory;
+  if (!is_folder && type != fs::file_type::regular) return;
+  if (is_folder && !may_be_image_folder(part)) return;
+  // Who writes has it locked.
+  const OpenFile open(part);
+  if (open.descriptor >= 0 && ::flock(open.descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return;
+  std::error_code code;
+  fs::path removed = part;
+  if (is_folder && !part.string().ends_with(earlier_end)) {
+    // An image of which parts are gone doesn't have its name.
+    removed += earlier_end;
+    fs::rename(part, removed, code);
+    // Something of somebody else's has that name.
+    if (code == std::errc::directory_not_empty || code == std::errc::file_exists) return;
+  }
+  if (!code) fs::remove_all(removed, code);
+  if (code)
+    spdlog::warn("{}: a killed run left it, and it can't be removed: {}", one_line(part.string()), code.message());
+}
+
+/// Whether it is what the ledger lists under the other name, byte by byte.
+bool is_listed_as(const fs::path& part, const fs::path& listed, const fs::path& folder,
+                  const Ledger::LeftSlides& slides) {
+  const auto made = slides.artifacts.find(listed.lexically_relative(folder).string());
+  if (made == slides.artifacts.end() || path_bytes(part) != made->second.bytes) return false;
+  const std::optional<PathContent> content = path_content(part);
+  return content && content->digest == made->second.digest;
+}
+
+void remove_image(const fs::path& partial, const fs::path& folder, const Ledger::LeftSlides& slides) {
+  const NamedKind kind = named_kind(partial);
+  if (kind.is_deep_zoom) {
+    take_back_names(final_of(partial));
+    // The page says whose the parts are, and goes last.
+    if (!has_own_page(partial)) return;
+  }
+  if (foreign_partial(partial)) return;
+  if (!kind.is_deep_zoom && !kind.is_folder) return remove_part(partial);
+  const fs::path filled = kind.is_deep_zoom ? deep_zoom_tiles(partial) : partial;
+  const fs::path aside = filled.string() + std::string(earlier_end);
+  if (type_at(aside) == fs::file_type::directory) {
+    const fs::path whole = final_of(filled);
+    std::error_code code;
+    if (!is_there(whole) && is_listed_as(aside, whole, folder, slides)) {
+      fs::rename(aside, whole, code);
+    } else {
+      remove_part(aside);
+    }
+  }
+  remove_part(filled);
+  if (!kind.is_deep_zoom || is_there(filled)) return;
+  remove_part(partial);
+  remove_part(deep_zoom_page(partial));
+}
+
+}  // namespace
+
+void remove_left_images(const fs::path& folder, const Ledger::LeftSlides& slides) noexcept {
+  try {
+    const fs::path images = folder / "images";
+    // A link is somebody's who moved the folder away, and with a ledger it is another run's.
+    if (slides.names.empty() || type_at(images) != fs::file_type::directory || is_there(images / ledger_name)) return;
+    std::set<fs::path> left;
+    std::error_code code;
+    for (fs::directory_iterator entry(images, code); !code && entry != fs::directory_iterator();
+         entry.increment(code)) {
+      if (!is_unfinished(entry->path().filename().string(), slides.names)) continue;
+      if (const auto partial = partial_image_of(entry->path())) left.insert(*partial);
+    }
+    for (const fs::path& partial : left) {
+      try {
+        remove_image(partial, folder, slides);
+      } catch (const Error& error) {
+        spdlog::warn("{}", error.what());
+      }
+    }
+  } catch (const std::exception& error) {
+    spdlog::warn("{}: {}", folder.string(), error.what());
+  }
+}
+
+}  // namespace slidestream::cli
