@@ -7,6 +7,7 @@
 #include <slidestream/error.hpp>
 
 #include "cli/terminal.hpp"
+#include "ledger/artifact_files.hpp"
 #include "ledger/fingerprint.hpp"
 #include "ledger/identity.hpp"
 #include "ledger/schema.hpp"
@@ -51,13 +52,7 @@ void log_skipped(const Config& config, const LedgerStart& start, std::size_t sli
     spdlog::warn("{}: can't be found any more; its result of an earlier run is kept", path);
   }
   for (const std::string& unmade : start.unmade) spdlog::warn("{}: done again", unmade);
-  if (start.links > 0) {
-    const bool is_one = start.links == 1;
-    spdlog::warn("{}: {} of slides that are done {}; {} not been read, and verify counts {} as differing",
-                 start.first_link, count_of(start.links, "file"),
-                 is_one ? "is a link" : "are links, and this is the first",
-                 is_one ? "what it leads to has" : "what they lead to has", is_one ? "it" : "them");
-  }
+  if (start.links > 0) spdlog::warn("{}", line_of_links(start.links, start.first_link));
   for (const std::string& damage : start.damaged) spdlog::warn("{}: done again", damage);
   if (start.done > 0) spdlog::info("skipped as done: {} of {} slides", start.done, start.mine);
   if (start.failed > 0) {

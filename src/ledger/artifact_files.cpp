@@ -204,6 +204,14 @@ std::size_t links_among(const fs::path& folder, const std::vector<Artifact>& art
   return links;
 }
 
+std::string line_of_links(std::size_t links, const std::string& first) {
+  const bool is_one = links == 1;
+  return one_line(first) + ": " + std::to_string(links) + (is_one ? " file" : " files") + " of slides that are done " +
+         (is_one ? "is a link" : "are links, and this is the first") + "; what " +
+         (is_one ? "it leads to has" : "they lead to has") + " not been read, and verify counts " +
+         (is_one ? "it" : "them") + " as differing";
+}
+
 void remove_artifacts(const fs::path& folder, const std::vector<Artifact>& artifacts) noexcept {
   for (const Artifact& artifact : artifacts) {
     std::error_code code;

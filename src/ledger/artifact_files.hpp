@@ -39,6 +39,9 @@ std::size_t links_among(const std::filesystem::path& folder, const std::vector<A
 /// NAME.partial.pt and NAME.OPERATOR.partial.partial.EXTENSION.
 bool is_unfinished(const std::string& file, const std::unordered_set<std::string>& names);
 
+/// A line that says so. \param links  at least one
+std::string line_of_links(std::size_t links, const std::string& first);
+
 /// Removes the files that lie in the folder.
 void remove_artifacts(const std::filesystem::path& folder, const std::vector<Artifact>& artifacts) noexcept;
 

@@ -266,10 +266,11 @@ std::string line_of_files(std::size_t count, const char* one, const char* severa
   return std::to_string(count) + " files of slides " + several + ", the first: " + first;
 }
 
-/// Warns of files of slides that aren't there, by kind and size: they stay in the folders that were joined.
+/// Warns of files of slides that aren't there, by kind and size, and of links. Files stay in the folders that were
+/// joined.
 void tell_absent(LedgerView& view, const fs::path& out, MergeResult& result) {
-  std::size_t missing = 0, changed = 0, unseen = 0;
-  std::string first_missing, first_changed, first_unseen;
+  std::size_t missing = 0, changed = 0, unseen = 0, links = 0;
+  std::string first_missing, first_changed, first_unseen, first_link;
   const auto count = [](std::size_t& files, std::string& first, const std::string& what) {
     if (files++ == 0) first = one_line(what);
   };
@@ -278,8 +279,9 @@ void tell_absent(LedgerView& view, const fs::path& out, MergeResult& result) {
       const fs::path file = (out / artifact.file).lexically_normal();
       int code = 0;
       const std::string fault = fault_of(file, artifact, code);
-      if (fault.empty()) continue;
-      if (code == 0) {
+      if (fault.empty()) {
+        links += links_among(out, {artifact}, first_link);
+      } else if (code == 0) {
         count(changed, first_changed, fault);
       } else if (says_absent(std::error_code(code, std::generic_category()))) {
         count(missing, first_missing, file.string());
@@ -301,6 +303,7 @@ void tell_absent(LedgerView& view, const fs::path& out, MergeResult& result) {
   if (unseen > 0) {
     result.warnings.push_back(line_of_files(unseen, "can't be looked at", "can't be looked at", first_unseen));
   }
+  if (links > 0) result.warnings.push_back(line_of_links(links, first_link));
 }
 
 /// Brings the parts into the ledger, and writes the files of results. `result` has the configuration. \param is_new set
