@@ -115,10 +115,17 @@ void FolderGuard::check_names(const Config& config, const std::vector<std::strin
 
 void FolderGuard::check_file(const fs::path& file) const {
   std::error_code code;
-  if (overwrite_) return;
-  check_visible<SlideError>(file);
-  if (is_link(file)) throw SlideError(refusal(file));
   const NamedKind kind = named_kind(file);
+  const fs::path filled = kind.is_deep_zoom ? deep_zoom_tiles(file) : file;
+  if (overwrite_) {
+    // Who fills a folder takes none that is a link.
+    if ((kind.is_folder || kind.is_deep_zoom) && is_link(filled)) fs::remove(filled, code);
+    return;
+  }
+  check_visible<SlideError>(file);
+  for (const fs::path& name : {file, filled}) {
+    if (is_link(name)) throw SlideError(refusal(name));
+  }
   if (kind.is_deep_zoom) check_page(deep_zoom_page(file));
   if (kind.is_deep_zoom) spare_changed(deep_zoom_tiles(file), true, file);
   if (spare_changed(file, kind.is_folder, file)) return;

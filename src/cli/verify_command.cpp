@@ -19,6 +19,7 @@
 #include <slidestream/pipeline.hpp>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
@@ -41,6 +42,7 @@
 #include "sink/background.hpp"
 #include "sink/file_calls.hpp"
 #include "sink/file_digest.hpp"
+#include "sink/image_formats.hpp"
 #include "sink/stray_files.hpp"
 #include "system/control_groups.hpp"
 
@@ -211,7 +213,12 @@ Finding finding_of_link(const fs::path& path, const fs::path& link) {
 
 Finding finding_of(const fs::path& path, const Product& product) {
   int code = 0;
+  const bool is_folder = is_folder_of_image(product.file);
   const auto bytes = path_bytes(path, code);
+  std::error_code ignored;
+  if (bytes && fs::is_directory(path, ignored) != is_folder) {
+    return differs(path, is_folder ? "isn't a folder" : "isn't a file");
+  }
   if (bytes && *bytes != product.written.bytes) {
     return differs(path, "has " + std::to_string(*bytes) + " bytes, and had " + std::to_string(product.written.bytes));
   }
@@ -262,10 +269,21 @@ void check_version(const fs::path& ledger) {
 /// Whether a process has the ledger that works, or died. A map is written behind its slide's row.
 bool is_owned(const fs::path& ledger) { return read_owner(*open_to_read(ledger)).has_value(); }
 
+/// Whether it holds an earlier run's results, which `--fresh` moved there: no command writes into it.
+bool is_set_aside(const fs::path& folder) {
+  constexpr std::string_view begin = "earlier-";
+  std::error_code code;
+  const fs::path home = fs::weakly_canonical(folder, code);
+  const fs::path last = home.has_filename() ? home : home.parent_path();
+  const std::string name = last.filename().string();
+  return name.starts_with(begin) && name.find_first_not_of("0123456789", begin.size()) == std::string::npos &&
+         fs::exists(last.parent_path() / ledger_name, code);
+}
+
 /// What to do with files that aren't as written. \param is_joined  other folders' runs made the slides' files
-std::string advice(std::size_t differing, std::size_t not_read, bool is_joined) {
+std::string advice(std::size_t differing, std::size_t not_read, bool is_joined, bool is_aside) {
   std::string text;
-  if (differing > 0) {
+  if (differing > 0 && !is_aside) {
     text = std::string("; delete ") + (not_read > 0 ? "those that differ" : "the others") +
            (is_joined ? ", run the commands of the joined folders again, and merge again"
                       : ", and the command that made them makes them again");
@@ -359,8 +377,8 @@ int verify(const VerifyOptions& options) {
   if (!options.quiet) {
     std::cout << count_text(written - differing - not_read) << " of " << count_text(written)
               << (written == 1 ? " file" : " files") << " of " << count_of(slides, "slide")
-              << (all == 1 ? " is" : " are") << " as written" << advice(differing, not_read, reader.is_joined())
-              << '\n';
+              << (all == 1 ? " is" : " are") << " as written"
+              << advice(differing, not_read, reader.is_joined(), is_set_aside(folder)) << '\n';
   }
   return differing + not_read > 0 ? exit_some_failed : exit_done;
 }

@@ -561,7 +561,10 @@ class Verify(BatchCase):
         self.assertDone(run("verify", self.folder / "again"))
         image = part / "images/a.identity.ome.tif"
         image.unlink()
-        self.assertOneLine(run("verify", out / "earlier-1"), 1, f"{image}: is missing")
+        result = run("verify", out / "earlier-1")
+        self.assertOneLine(result, 1, f"{image}: is missing")
+        # No command writes into it.
+        self.assertNotIn("delete", result.stdout)
 
     def test_each_kind_of_damage_is_one_line(self):
         outlines = next(self.out.rglob("a.tissue.geojson"))
@@ -580,6 +583,12 @@ class Verify(BatchCase):
                 file.write_bytes(content)
         outlines.unlink()
         self.assertOneLine(self.verify(), 1, f"{outlines}: is missing")
+        outlines.mkdir()
+        self.assertOneLine(self.verify(), 1, f"{outlines}: isn't a file\n")
+        image = self.out / "images/b.identity.ome.zarr"
+        shutil.rmtree(image)
+        image.write_text("mine\n")
+        self.assertIn(f"{image}: isn't a folder\n", self.verify().stderr)
 
     def test_links_are_not_followed(self):
         outlines = next(self.out.rglob("a.tissue.geojson"))

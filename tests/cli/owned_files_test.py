@@ -306,6 +306,25 @@ class Links(BatchCase):
                 self.assertIn("2 of 2", run("status", self.out).stdout)
                 self.assertIn("skipped as done: 2 of 2 slides", run(*command, "--log-level", "info").stderr)
 
+    def test_in_place_of_a_folder(self):
+        slides = self.folder_of("a.svs")
+        for kind, name in ("ome-zarr", "a.identity.ome.zarr"), ("dzi", "a.identity_files"):
+            with self.subTest(kind):
+                shutil.rmtree(self.out, ignore_errors=True)
+                command = ["convert", slides, "--out", self.out, "--to", kind]
+                self.assertDone(run(*command))
+                image, moved = self.out / "images" / name, self.folder / f"moved-{kind}"
+                moved.mkdir()
+                shutil.rmtree(image)
+                image.symlink_to(moved)
+                result = run(*command)
+                self.assertEqual(result.returncode, 1, result.stderr)
+                self.assertIn(f"{image}: {LINK}\n", result.stderr)
+                self.assertDone(run(*command, "--overwrite", "--retry-failed"))
+                self.assertFalse(image.is_symlink())
+                self.assertEqual(os.listdir(moved), [])
+                self.assertDone(run("verify", self.out))
+
     def test_in_a_run(self):
         slides = self.folder_of("a.svs", "b.svs")
         command = ["convert", slides, "--out", self.out]
