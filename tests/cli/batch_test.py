@@ -103,6 +103,15 @@ class Targets(BatchCase):
                 self.assertNotEqual(file[name].read_bytes(), foreign[name])
                 self.assertDone(run(*command))  # its own by now
 
+    def test_a_report_onto_a_page_that_the_run_lists(self):
+        self.assertDone(run("convert", self.folder_of("a.svs"), "--out", self.out, "--to", "dzi"))
+        page = self.out / "images/a.identity.view.html"
+        before = page.read_bytes()
+        for more in [], ["--overwrite"]:
+            self.assertOneLine(run("report", self.out, "--html", page, *more), 2,
+                               f"{page}: is a file of a slide that {self.out} lists; name another for the report")
+            self.assertEqual(page.read_bytes(), before)
+
     def test_a_sweeps_tables(self):
         slide = self.folder_of("a.svs") / "a.svs"
         self.out.mkdir()
