@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,8 +10,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <optional>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -116,15 +119,52 @@ bool copy_file(const std::string& from, const std::string& to, std::int64_t byte
   return true;
 }
 
+constexpr std::string_view folder_prefix = "slidestream-ledger-";
+
+/// Takes the lock of a folder. \return its descriptor; -1: another process has it, or it isn't this user's folder
+int lock_folder(const fs::path& folder) {
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return -1;
+  struct ::stat about {};
+  const bool is_own = ::fstat(descriptor, &about) == 0 && about.st_uid == ::geteuid() && (about.st_mode & 077) == 0;
+  if (is_own && ::flock(descriptor, LOCK_EX | LOCK_NB) == 0) return descriptor;
+  ::close(descriptor);
+  return -1;
+}
+
+/// Removes some folders of processes that were killed: of this user, and not so new that one may be about to lock it.
+void remove_left_folders(const fs::path& temporary) {
+  constexpr int most_looked_at = 4096;
+  constexpr int most_removed = 16;
+  constexpr std::chrono::minutes new_for{1};
+  std::error_code code;
+  int looked_at = 0;
+  int removed = 0;
+  for (fs::directory_iterator entry(temporary, code), end;
+       !code && entry != end && looked_at < most_looked_at && removed < most_removed; entry.increment(code)) {
+    ++looked_at;
+    const fs::path& folder = entry->path();
+    if (!folder.filename().string().starts_with(folder_prefix)) continue;
+    std::error_code of_entry;
+    const auto changed = fs::last_write_time(folder, of_entry);
+    if (of_entry || fs::file_time_type::clock::now() - changed < new_for) continue;
+    const Descriptor lock(lock_folder(folder));
+    if (lock.number < 0) continue;
+    fs::remove_all(folder, of_entry);
+    ++removed;
+  }
+}
+
 /// A new folder for a copy of so many bytes, which recovering makes larger; empty: there is none.
 fs::path make_folder(std::uint64_t bytes) {
   constexpr std::uint64_t more = std::uint64_t{64} << 20;
   std::error_code code;
   const fs::path temporary = fs::temp_directory_path(code);
   if (code) return {};
+  remove_left_folders(temporary);
   const fs::space_info room = fs::space(temporary, code);
   if (code || room.available < 2 * bytes + more) return {};
-  std::string name = (temporary / "slidestream-ledger-XXXXXX").string();
+  std::string name = (temporary / folder_prefix).string() + "XXXXXX";
   return ::mkdtemp(name.data()) == nullptr ? fs::path() : fs::path(name);
 }
 
@@ -142,7 +182,7 @@ std::unique_ptr<PrivateCopy> PrivateCopy::of_left(const fs::path& file) {
   if (may_be_open(file)) return nullptr;
   const fs::path folder = make_folder(bytes);
   if (folder.empty()) return nullptr;
-  std::unique_ptr<PrivateCopy> copy(new PrivateCopy(folder / file.filename()));
+  std::unique_ptr<PrivateCopy> copy(new PrivateCopy(folder / file.filename(), lock_folder(folder)));
   for (std::size_t i = 0; i < copied.size(); ++i) {
     if (!(*before)[i].is_there) continue;
     if (!copy_file(file.string() + copied[i], copy->file_.string() + copied[i], (*before)[i].bytes)) return nullptr;
@@ -158,6 +198,9 @@ void PrivateCopy::remove_names() noexcept {
   std::filesystem::remove_all(file_.parent_path(), ignored);
 }
 
-PrivateCopy::~PrivateCopy() { remove_names(); }
+PrivateCopy::~PrivateCopy() {
+  remove_names();
+  if (lock_ >= 0) ::close(lock_);
+}
 
 }  // namespace slidestream

@@ -14,7 +14,8 @@ namespace slidestream {
 inline constexpr std::uint64_t largest_private_copy = std::uint64_t{512} << 20;
 
 /// A copy of a database, with the journal or log that a dead process left beside it, in a folder of temporary files
-/// that only this user may enter. SQLite recovers the copy, and what was left stays as it is.
+/// that only this user may enter. SQLite recovers the copy, and what was left stays as it is. The folder is locked
+/// while its process is alive; making one removes some of those that killed processes left.
 class PrivateCopy {
  public:
   /// Of a database on a disk of this machine. Null where nothing was left beside it, a process has it open or opened it
@@ -32,9 +33,10 @@ class PrivateCopy {
   void remove_names() noexcept;
 
  private:
-  explicit PrivateCopy(std::filesystem::path file) : file_(std::move(file)) {}
+  PrivateCopy(std::filesystem::path file, int lock) : file_(std::move(file)), lock_(lock) {}
 
   std::filesystem::path file_;
+  int lock_;  ///< descriptor of the folder
   bool is_removed_ = false;
 };
 

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -242,6 +243,36 @@ TEST_CASE("what is at rest, or open, isn't copied") {
     Statement select(database, "SELECT count(*) FROM t");
     CHECK(select.step());
   }
+  // Killed processes leave their folders, which the next copy removes: not those of others, and none that is new or
+  // locked.
+  const auto old = std::chrono::hours(1);
+  const auto make = [&](const std::string& name, fs::perms rights) {
+    const fs::path made = copied.parent_path().parent_path() / name;
+    fs::create_directory(made);
+    std::ofstream(made / "any.sqlite") << "left";
+    fs::permissions(made, rights);
+    fs::last_write_time(made, fs::file_time_type::clock::now() - old);
+    return made;
+  };
+  const std::string own = "slidestream-ledger-" + std::to_string(::getpid());
+  const fs::path left = make(own + "a", fs::perms::owner_all);
+  const fs::path open_to_others = make(own + "b", fs::perms::all);
+  const fs::path fresh = make(own + "c", fs::perms::owner_all);
+  fs::last_write_time(fresh, fs::file_time_type::clock::now());
+  const fs::path linked = copied.parent_path().parent_path() / (own + "d");
+  fs::create_directory_symlink(folder / "", linked);
+  const auto copy = PrivateCopy::of_left(folder / "left.sqlite");
+  REQUIRE(copy);
+  fs::last_write_time(copy->file().parent_path(), fs::file_time_type::clock::now() - old);
+  CHECK_FALSE(fs::exists(left));
+  CHECK(PrivateCopy::of_left(folder / "left.sqlite"));
+  CHECK(fs::exists(copy->file()));
+  for (const fs::path& stays : {open_to_others, fresh}) {
+    CHECK(fs::exists(stays / "any.sqlite"));
+    fs::remove_all(stays);
+  }
+  CHECK(fs::exists(file));
+  fs::remove(linked);
   // Too large.
   fs::resize_file(folder / "left.sqlite", largest_private_copy);
   CHECK_FALSE(PrivateCopy::of_left(folder / "left.sqlite"));
