@@ -395,7 +395,7 @@ class Deaths(ArchiveCase):
                 rows = {number: row for number, *row in self.sql("SELECT id, CAST(path AS TEXT), state, attempts FROM slides")}
                 entered = self.sql("SELECT CAST(value AS TEXT) FROM meta WHERE name = 'started'")
                 token, count = entered[0][0].split() if entered else ("", 0)
-                for number in map(int, notes[1 + int(count) * (notes[:1] == [token]):]):
+                for number in map(int, filter(str.isdigit, notes[1 + int(count) * (notes[:1] == [token]):])):
                     if number > 0:  # else its files are noted
                         rows[number][1:] = "running", rows[number][2] + 1
                 return {path: row for path, *row in rows.values()}

@@ -17,20 +17,12 @@ constexpr double opposite = -0.4;
 constexpr double unrelated = 0.3;
 constexpr double related = 0.8;
 
-constexpr std::ptrdiff_t parts_by_brightness = 8;  ///< the brightest of them is glass, if it is bright and grey
+constexpr std::ptrdiff_t parts_of_glass = 8;  ///< the brightest of them is glass, if it is bright and grey
 constexpr double least_glass = 215.0;
 constexpr double most_glass_colour = 16.0;    ///< of the larger level
 constexpr double least_false_colour = 16.0;   ///< of the smaller one
 constexpr double most_false_glass = 0.7;      ///< of the larger level's brightness
 constexpr double most_false_contrast = 0.45;  ///< of the larger level's; one that is only darker has 0.6
-
-MeanColour mean_of(const std::vector<ColourPair>& pairs, MeanColour ColourPair::*which) {
-  MeanColour mean{};
-  for (const ColourPair& pair : pairs) {
-    for (std::size_t i = 0; i < 3; ++i) mean[i] += (pair.*which)[i] / static_cast<double>(pairs.size());
-  }
-  return mean;
-}
 
 /// Standard deviations.
 MeanColour spread_of(const std::vector<ColourPair>& pairs, MeanColour ColourPair::*which) {
@@ -64,7 +56,7 @@ bool has_unrelated_sample(const std::vector<ColourPair>& pairs, const MeanColour
 
 bool has_false_glass(std::vector<ColourPair> pairs, const MeanColour& small, const MeanColour& large) {
   if (sum_of(small) >= most_false_contrast * sum_of(large)) return false;
-  const std::ptrdiff_t count = std::max<std::ptrdiff_t>(1, std::ssize(pairs) / parts_by_brightness);
+  const std::ptrdiff_t count = std::max<std::ptrdiff_t>(1, std::ssize(pairs) / parts_of_glass);
   std::partial_sort(pairs.begin(), pairs.begin() + count, pairs.end(), [](const ColourPair& a, const ColourPair& b) {
     return std::ranges::min(a.large) > std::ranges::min(b.large);
   });
@@ -77,6 +69,14 @@ bool has_false_glass(std::vector<ColourPair> pairs, const MeanColour& small, con
 }
 
 }  // namespace
+
+MeanColour mean_of(const std::vector<ColourPair>& pairs, MeanColour ColourPair::*which) {
+  MeanColour mean{};
+  for (const ColourPair& pair : pairs) {
+    for (std::size_t i = 0; i < 3; ++i) mean[i] += (pair.*which)[i] / static_cast<double>(pairs.size());
+  }
+  return mean;
+}
 
 bool have_false_colours(const std::vector<ColourPair>& pairs) {
   if (pairs.size() < least_pairs) return false;

@@ -187,14 +187,6 @@ BlockColours colours_of(const ComparedLevels& levels, const LevelCell& cell) {
   return blocks;
 }
 
-MeanColour mean_of(const std::vector<ColourPair>& pairs, MeanColour ColourPair::*which) {
-  MeanColour mean{};
-  for (const ColourPair& pair : pairs) {
-    for (std::size_t i = 0; i < 3; ++i) mean[i] += (pair.*which)[i] / static_cast<double>(pairs.size());
-  }
-  return mean;
-}
-
 /// What a pair's samples differ by beside what all three do.
 double difference_of(const MeanColour& a, const MeanColour& b) {
   const double of_all = (a[0] + a[1] + a[2] - b[0] - b[1] - b[2]) / 3.0;
