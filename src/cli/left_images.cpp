@@ -35,7 +35,7 @@ constexpr std::string_view earlier_end = ".earlier";
 constexpr std::string_view page_end = ".view.html";
 constexpr std::string_view description_end = ".dzi";
 
-bool is_there(const fs::path& path) { return type_at(path) != fs::file_type::not_found; }
+bool has_name(const fs::path& path) { return type_at(path) != fs::file_type::not_found; }
 
 /// The image that a file or folder is a part of, under the name that it has while it is written; nothing: of none.
 std::optional<fs::path> partial_image_of(const fs::path& part) {
@@ -105,14 +105,14 @@ void remove_image(const fs::path& partial, const fs::path& folder, const Ledger:
   if (type_at(aside) == fs::file_type::directory) {
     const fs::path whole = final_of(filled);
     std::error_code code;
-    if (!is_there(whole) && is_listed_as(aside, whole, folder, slides)) {
+    if (!has_name(whole) && is_listed_as(aside, whole, folder, slides)) {
       fs::rename(aside, whole, code);
     } else {
       remove_part(aside);
     }
   }
   remove_part(filled);
-  if (!kind.is_deep_zoom || is_there(filled)) return;
+  if (!kind.is_deep_zoom || has_name(filled)) return;
   remove_part(partial);
   remove_part(deep_zoom_page(partial));
 }
@@ -123,7 +123,7 @@ void remove_left_images(const fs::path& folder, const Ledger::LeftSlides& slides
   try {
     const fs::path images = folder / "images";
     // A link is somebody's who moved the folder away, and with a ledger it is another run's.
-    if (slides.names.empty() || type_at(images) != fs::file_type::directory || is_there(images / ledger_name)) return;
+    if (slides.names.empty() || type_at(images) != fs::file_type::directory || has_name(images / ledger_name)) return;
     std::set<fs::path> left;
     std::error_code code;
     for (fs::directory_iterator entry(images, code); !code && entry != fs::directory_iterator();
