@@ -100,7 +100,7 @@ bool are_alike(const ComparedLevels& levels, const std::vector<LevelPart>& parts
   if (!pairs.are_alike() && !show_single_pixels(levels, compared)) return false;
   if (has_other_colours(levels, compared)) return false;
   if (!levels.plan.has_places) return true;
-  return !judge.has_unlike_corner(parts) && !shows_type_on_glass(levels, parts, all);
+  return !judge.has_unlike_corner(parts) && !shows_type_on_glass(levels, parts);
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ Picture page(int side, int paper, const Type& type) {
 
 TestDirectory image(const Picture& picture) {
   const auto side = static_cast<std::uint32_t>(picture.width);
-  TestDirectory directory = tiled_directory(side, side, tile_side, tile_side, 1);
+  TestDirectory directory = tiled_directory(side, side, tile_side, tile_side, picture.samples);
   for (int y = 0; y < picture.height; y += tile_side) {
     for (int x = 0; x < picture.width; x += tile_side) {
       directory.tiles.push_back(to_bytes(cut(picture, x, y, tile_side, tile_side)));
@@ -153,22 +153,12 @@ TEST_CASE("small type of a colour as bright as glass: it is no level") {
     }
     return picture;
   };
-  const auto image_of = [](const Picture& picture) {
-    const auto side = static_cast<std::uint32_t>(picture.width);
-    TestDirectory directory = tiled_directory(side, side, tile_side, tile_side, 3);
-    for (int y = 0; y < picture.height; y += tile_side) {
-      for (int x = 0; x < picture.width; x += tile_side) {
-        directory.tiles.push_back(to_bytes(cut(picture, x, y, tile_side, tile_side)));
-      }
-    }
-    return directory;
-  };
   const TemporaryFolder folder;
   const auto levels = [&](const std::array<int, 3>& ink) {
     // On a blank slide.
     TestTiff tiff;
-    tiff.directories = {image_of(in_colours(page(1024, 240, {14, 0}), 240, ink)),
-                        image_of(in_colours(page(256, 240, {14, 2}), 240, ink))};
+    tiff.directories = {image(in_colours(page(1024, 240, {14, 0}), 240, ink)),
+                        image(in_colours(page(256, 240, {14, 2}), 240, ink))};
     return Slide::open(folder.write("slide.tif", tiff.bytes()))->info().levels.size();
   };
   CHECK(levels({240, 240, 240}) == 2);
@@ -177,6 +167,42 @@ TEST_CASE("small type of a colour as bright as glass: it is no level") {
   CHECK(levels({255, 150, 200}) == 1);
   CHECK(levels({200, 200, 200}) == 1);
   CHECK(levels({240, 240, 200}) == 1);
+}
+
+TEST_CASE("small type on glass, beside tissue with more fine structure: it is no level") {
+  // Pale tissue, whose nuclei have two pixels of the level along a side.
+  const auto is_nucleus = [](int x, int y) { return x % 24 < 8 && y % 24 < 8; };
+  Picture picture{1024, 1024, 3, {}};
+  for (int y = 0; y < picture.height; ++y) {
+    for (int x = 0; x < picture.width; ++x) {
+      std::array<int, 3> colour = {240, 240, 240};
+      if (y >= 512) colour = is_nucleus(x, y) ? std::array{120, 60, 150} : std::array{255, 200, 245};
+      for (const int value : colour) picture.data.push_back(static_cast<std::uint8_t>(value));
+    }
+  }
+  const TemporaryFolder folder;
+  const auto levels = [&](const std::array<int, 3>& ink) {
+    Picture level = reduced(picture, 4);
+    // Away from the corners, where other rules find type.
+    for (int letter = 0; letter < 19; ++letter) {
+      for (int y = 80; y < 92; ++y) {
+        for (int x = 60 + 7 * letter; x < 65 + 7 * letter; ++x) {
+          if (x % 7 != 60 % 7 && x % 7 != 64 % 7 && y != 86) continue;
+          for (int channel = 0; channel < 3; ++channel) {
+            level.data[static_cast<std::size_t>(3 * (y * level.width + x) + channel)] =
+                static_cast<std::uint8_t>(ink[static_cast<std::size_t>(channel)]);
+          }
+        }
+      }
+    }
+    TestTiff tiff;
+    tiff.directories = {image(picture), image(level)};
+    return Slide::open(folder.write("slide.tif", tiff.bytes()))->info().levels.size();
+  };
+  CHECK(levels({240, 240, 240}) == 2);
+  CHECK(levels({90, 90, 90}) == 1);
+  // Yellow: its luminance is almost that of glass.
+  CHECK(levels({240, 240, 140}) == 1);
 }
 
 TEST_CASE_FIXTURE(SlideWith, "levels of a slide that is mostly glass stay, also with dust and lost tiles") {
