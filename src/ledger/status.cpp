@@ -23,12 +23,21 @@ void add_damage(LedgerStatus& status, const char* what, std::uint64_t count) {
   if (count > 0) status.damage.push_back({what, count});
 }
 
+/// What can't be counts as nothing, so that no sum is too large. A digest finds it.
+std::string possible(const std::string& column) {
+  return "CASE WHEN typeof(" + column + ") = 'integer' AND " + column + " BETWEEN 0 AND 1 << 50 THEN " + column +
+         " END";
+}
+
+/// A sum that is never too large: the largest integer takes its place.
+std::string sum_of(const std::string& column) { return "CAST(total(" + possible(column) + ") AS INTEGER)"; }
+
 /// Sizes that no file has count as nothing, and as damage.
 void count_states(Database& database, LedgerStatus& status) {
   Statement select(database,
-                   "SELECT state, mine, count(*), coalesce(sum(CASE WHEN size BETWEEN 0 AND 1 << 50 THEN size END), "
-                   "0), coalesce(sum(max(windows, 0)), 0), coalesce(sum(size NOT BETWEEN 0 AND 1 << 50), 0) FROM "
-                   "slides WHERE position IS NOT NULL GROUP BY state, mine");
+                   "SELECT state, mine, count(*), " + sum_of("size") + ", " + sum_of("windows") +
+                       ", coalesce(sum(size NOT BETWEEN 0 AND 1 << 50), 0) FROM slides WHERE position IS NOT NULL "
+                       "GROUP BY state, mine");
   std::uint64_t wrong_sizes = 0;
   while (select.step()) {
     const auto count = static_cast<std::uint64_t>(select.integer(2));
@@ -53,8 +62,9 @@ void count_states(Database& database, LedgerStatus& status) {
 
 void count_artifacts(Database& database, LedgerStatus& status) {
   Statement select(database,
-                   "SELECT count(*), coalesce(sum(max(artifacts.bytes, 0)), 0) FROM artifacts JOIN slides ON "
-                   "slides.id = slide WHERE position IS NOT NULL AND mine AND state = 'done'");
+                   "SELECT count(*), " + sum_of("artifacts.bytes") +
+                       " FROM artifacts JOIN slides ON slides.id = slide WHERE position IS NOT NULL AND mine AND "
+                       "state = 'done'");
   if (!select.step()) return;
   status.artifacts = static_cast<std::uint64_t>(select.integer(0));
   status.artifact_bytes = static_cast<std::uint64_t>(select.integer(1));
@@ -169,8 +179,8 @@ void estimate(Database& database, LedgerStatus& status) {
   if (!status.owner || !status.owner_is_alive.value_or(true)) return;
   Statement select(
       database,
-      "SELECT coalesce(sum(size), 0) FROM slides WHERE position IS NOT NULL AND mine AND state IN ('done', "
-      "'failed') AND ended_at >= ?1");
+      "SELECT " + sum_of("size") +
+          " FROM slides WHERE position IS NOT NULL AND mine AND state IN ('done', 'failed') AND ended_at >= ?1");
   select.bind(1, status.owner->since);
   if (!select.step()) return;
   // Both times are the owner's clock's.

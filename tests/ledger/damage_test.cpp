@@ -275,6 +275,16 @@ TEST_CASE("a status says what is damaged, and shows the rest") {
            "UPDATE slides SET histogram = zeroblob(" + std::to_string(largest_ledger_value + 1) + ") WHERE id = 3");
     CHECK(contains(found(), "rows of slides that aren't what was written: 1\n"));
   }
+  SUBCASE("numbers whose sum is too large") {
+    tamper(file, "UPDATE artifacts SET bytes = 9223372036854775807");
+    CHECK(found() == "slides whose list of files isn't what was written: 3\n");
+    CHECK(read_status(folder / "out").artifact_bytes == 0);
+    tamper(file, "UPDATE slides SET windows = 9223372036854775807");
+    CHECK(contains(found(), "rows of slides that aren't what was written: 3\n"));
+    CHECK(read_status(folder / "out").windows == 0);
+    tamper(file, "UPDATE slides SET size = 9223372036854775807");
+    CHECK(contains(found(), "slides of a size that no file has: 3\n"));
+  }
   SUBCASE("lists of files") {
     tamper(file, "UPDATE artifacts SET bytes = -7 WHERE slide = 2");
     CHECK(found() == "slides whose list of files isn't what was written: 1\n");
