@@ -14,13 +14,13 @@ namespace {
 
 // Windows: pixels of the larger level, in all of them.
 constexpr std::int64_t least_windows = 4;  ///< however large
-constexpr double most_quick_pixels = 1 << 20;
-constexpr double most_slow_pixels = 1 << 19;     ///< of JPEG 2000
-constexpr double most_small_pixels = 1 << 22;    ///< where the whole larger level isn't larger
-constexpr std::int64_t least_stroke_blocks = 2;  ///< of a window: dust has one
-constexpr double usual_window = 256.0;           ///< pixels of the larger level along a side
-constexpr std::int64_t least_usual_side = 48;    ///< of the smaller one
-constexpr double most_window = 1024.0;           ///< pixels of the larger one
+constexpr double most_window_pixels = 1 << 20;
+constexpr double most_slow_window_pixels = 1 << 19;  ///< of JPEG 2000
+constexpr double most_small_pixels = 1 << 22;        ///< where the whole larger level isn't larger
+constexpr std::int64_t least_stroke_blocks = 2;      ///< of a window: dust has one
+constexpr double usual_window = 256.0;               ///< pixels of the larger level along a side
+constexpr std::int64_t least_usual_side = 48;        ///< of the smaller one
+constexpr double most_window = 1024.0;               ///< pixels of the larger one
 constexpr std::int64_t least_window_side = 32;
 
 // Of strokes: pixels of the smaller level, and values of 255.
@@ -266,8 +266,8 @@ struct TypeWindow {
 std::size_t most_windows(const ComparedLevels& levels, std::int64_t side) {
   const double all = static_cast<double>(levels.large.width) * static_cast<double>(levels.large.height);
   const bool is_slow = levels.large.codec == Codec::jpeg2000 || levels.small.codec == Codec::jpeg2000;
-  double most = all <= most_small_pixels ? most_small_pixels : most_quick_pixels;
-  if (is_slow) most = most_slow_pixels;
+  double most = all <= most_small_pixels ? most_small_pixels : most_window_pixels;
+  if (is_slow) most = most_slow_window_pixels;
   const double of_window = static_cast<double>(side * side) * levels.plan.factor_x * levels.plan.factor_y;
   return static_cast<std::size_t>(std::max(least_windows, static_cast<std::int64_t>(most / of_window)));
 }
