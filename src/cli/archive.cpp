@@ -72,7 +72,7 @@ Archive::Archive(const Config& config, const ExpandedInputs& inputs, const RunOp
   check_map_places(config.output.dir, map_files_);
   place_maps();
   if (!options.retry_failed) give_up_deadly_slides();
-  remove_left_images(config.output.dir, ledger_->left_slides());
+  remove_left_images(config, ledger_->left_slides());
   failed_ = start_.failed;
   done_ = start_.done;
   bytes_left_ = start_.bytes_left;

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <exception>
 #include <optional>
-#include <set>
 #include <slidestream/error.hpp>
 #include <string>
 #include <string_view>
@@ -22,6 +21,7 @@
 #include "sink/file_calls.hpp"
 #include "sink/file_digest.hpp"
 #include "sink/image_formats.hpp"
+#include "sink/partial_file.hpp"
 #include "sink/partial_folder.hpp"
 
 namespace slidestream::cli {
@@ -32,25 +32,8 @@ namespace {
 
 constexpr std::string_view partial_mark = ".partial";
 constexpr std::string_view earlier_end = ".earlier";
-constexpr std::string_view page_end = ".view.html";
-constexpr std::string_view description_end = ".dzi";
 
 bool has_name(const fs::path& path) { return type_at(path) != fs::file_type::not_found; }
-
-/// The image that a file or folder is a part of, under the name that it has while it is written; nothing: of none.
-std::optional<fs::path> partial_image_of(const fs::path& part) {
-  std::string name = part.filename().string();
-  if (name.ends_with(earlier_end)) name.resize(name.size() - earlier_end.size());
-  if (name.ends_with(page_end)) name.replace(name.size() - page_end.size(), page_end.size(), description_end);
-  for (const ImageFormatTraits& format : image_formats()) {
-    const std::string_view tiles = format.tiles_folder;
-    if (!tiles.empty() && name.ends_with(std::string(partial_mark).append(tiles))) {
-      name.replace(name.size() - tiles.size(), tiles.size(), format.suffixes.front());
-    }
-    if (name.ends_with(std::string(partial_mark).append(format.suffixes.front()))) return part.parent_path() / name;
-  }
-  return std::nullopt;
-}
 
 /// The name that it gets when it is whole.
 fs::path final_of(const fs::path& partial) {
@@ -119,23 +102,21 @@ void remove_image(const fs::path& partial, const fs::path& folder, const Ledger:
 
 }  // namespace
 
-void remove_left_images(const fs::path& folder, const Ledger::LeftSlides& slides) noexcept {
+void remove_left_images(const Config& config, const Ledger::LeftSlides& slides) noexcept {
+  const fs::path folder = config.output.dir;
   try {
     const fs::path images = folder / "images";
+    if (slides.names.empty() || config.image.format == ImageFormat::none) return;
     // A link is somebody's who moved the folder away, and with a ledger it is another run's.
-    if (slides.names.empty() || type_at(images) != fs::file_type::directory || has_name(images / ledger_name)) return;
-    std::set<fs::path> left;
-    std::error_code code;
-    for (fs::directory_iterator entry(images, code); !code && entry != fs::directory_iterator();
-         entry.increment(code)) {
-      if (!is_unfinished(entry->path().filename().string(), slides.names)) continue;
-      if (const auto partial = partial_image_of(entry->path())) left.insert(*partial);
-    }
-    for (const fs::path& partial : left) {
-      try {
-        remove_image(partial, folder, slides);
-      } catch (const Error& error) {
-        spdlog::warn("{}", error.what());
+    if (type_at(images) != fs::file_type::directory || has_name(images / ledger_name)) return;
+    const std::string suffix(traits_of(config.image.format).suffixes.front());
+    for (const std::string& name : slides.names) {
+      for (const std::string& op : config.operators.run) {
+        try {
+          remove_image(partial_name(images / (name + "." + op + suffix)), folder, slides);
+        } catch (const Error& error) {
+          spdlog::warn("{}", error.what());
+        }
       }
     }
   } catch (const std::exception& error) {

@@ -120,7 +120,7 @@ class Ledger {
   /// \param retried_cause  also what failed by a cause with this text is tried again; empty: none
   LedgerStart begin(const std::vector<ManifestEntry>& manifest, bool retry_failed, std::string_view retried_cause = {});
 
-  /// Slides that a process has begun, that have no result, and that aren't to be done now; and those given up.
+  /// Slides that aren't to be done now and whose files a process had begun when it died; and those given up.
   struct LeftSlides {
     std::unordered_set<std::string> names;                ///< what the names of their images begin with
     std::unordered_map<std::string, Artifact> artifacts;  ///< that the ledger still lists of them, by file

@@ -179,10 +179,11 @@ Ledger::LeftSlides Ledger::left_slides() {
   const std::lock_guard lock(mutex_);
   const std::unordered_set<std::int64_t> with_files = slides_with_files(database_);
   // What failed otherwise has kept what is there on purpose.
-  Statement select(database_,
-                   "SELECT id, image_name, attempts > 0 FROM slides WHERE image_name IS NOT NULL AND CASE state WHEN "
-                   "'done' THEN 0 WHEN 'failed' THEN CAST(coalesce(cause, '') AS TEXT) IN (?1, ?2) ELSE position IS "
-                   "NULL OR NOT mine END");
+  Statement select(
+      database_,
+      "SELECT id, image_name, state = 'failed' FROM slides WHERE image_name IS NOT NULL AND CASE state WHEN "
+      "'done' THEN 0 WHEN 'failed' THEN CAST(coalesce(cause, '') AS TEXT) IN (?1, ?2) ELSE position IS "
+      "NULL OR NOT mine END");
   select.bind(1, std::string_view(cause_of_deaths)).bind(2, std::string_view(cause_of_shortages));
   Statement files(database_, "SELECT file, bytes, digest FROM artifacts WHERE slide = ?1");
   while (select.step()) {

@@ -18,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "ledger/schema.hpp"
+
 namespace slidestream {
 
 namespace {
@@ -120,6 +122,9 @@ bool copy_file(const std::string& from, const std::string& to, std::int64_t byte
 }
 
 constexpr std::string_view folder_prefix = "slidestream-ledger-";
+constexpr std::string_view folder_end = "XXXXXX";
+/// Of what is in it. SQLite makes the last one.
+constexpr std::array<std::string_view, 4> left_suffixes = {"", "-wal", "-journal", "-shm"};
 
 /// Takes the lock of a folder. \return its descriptor; -1: another process has it, or it isn't this user's folder
 int lock_folder(const fs::path& folder) {
@@ -130,6 +135,28 @@ int lock_folder(const fs::path& folder) {
   if (is_own && ::flock(descriptor, LOCK_EX | LOCK_NB) == 0) return descriptor;
   ::close(descriptor);
   return -1;
+}
+
+/// Whether a folder of `make_folder` may have this name.
+bool is_folder_name(std::string_view name) {
+  return name.starts_with(folder_prefix) && name.size() == folder_prefix.size() + folder_end.size();
+}
+
+/// Removes a copy and its folder, unless that holds anything else.
+bool remove_folder(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code code;
+  for (fs::directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code)) {
+    const std::string name = entry->path().filename().string();
+    const bool is_of_copy = std::ranges::any_of(
+        left_suffixes, [&](std::string_view suffix) { return name == std::string(ledger_name).append(suffix); });
+    if (!is_of_copy || !entry->is_regular_file(code) || entry->is_symlink(code)) return false;
+    files.push_back(entry->path());
+  }
+  for (const fs::path& file : files) {
+    if (!code) fs::remove(file, code);
+  }
+  return !code && fs::remove(folder, code);
 }
 
 /// Removes some folders of processes that were killed: of this user, and not so new that one may be about to lock it.
@@ -144,14 +171,13 @@ void remove_left_folders(const fs::path& temporary) {
        !code && entry != end && looked_at < most_looked_at && removed < most_removed; entry.increment(code)) {
     ++looked_at;
     const fs::path& folder = entry->path();
-    if (!folder.filename().string().starts_with(folder_prefix)) continue;
+    if (!is_folder_name(folder.filename().string())) continue;
     std::error_code of_entry;
     const auto changed = fs::last_write_time(folder, of_entry);
     if (of_entry || fs::file_time_type::clock::now() - changed < new_for) continue;
     const Descriptor lock(lock_folder(folder));
     if (lock.number < 0) continue;
-    fs::remove_all(folder, of_entry);
-    ++removed;
+    if (remove_folder(folder)) ++removed;
   }
 }
 
@@ -164,7 +190,7 @@ fs::path make_folder(std::uint64_t bytes) {
   remove_left_folders(temporary);
   const fs::space_info room = fs::space(temporary, code);
   if (code || room.available < 2 * bytes + more) return {};
-  std::string name = (temporary / folder_prefix).string() + "XXXXXX";
+  std::string name = (temporary / folder_prefix).string().append(folder_end);
   return ::mkdtemp(name.data()) == nullptr ? fs::path() : fs::path(name);
 }
 
@@ -182,7 +208,7 @@ std::unique_ptr<PrivateCopy> PrivateCopy::of_left(const fs::path& file) {
   if (may_be_open(file)) return nullptr;
   const fs::path folder = make_folder(bytes);
   if (folder.empty()) return nullptr;
-  std::unique_ptr<PrivateCopy> copy(new PrivateCopy(folder / file.filename(), lock_folder(folder)));
+  std::unique_ptr<PrivateCopy> copy(new PrivateCopy(folder / ledger_name, lock_folder(folder)));
   for (std::size_t i = 0; i < copied.size(); ++i) {
     if (!(*before)[i].is_there) continue;
     if (!copy_file(file.string() + copied[i], copy->file_.string() + copied[i], (*before)[i].bytes)) return nullptr;

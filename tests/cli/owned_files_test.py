@@ -555,7 +555,8 @@ class Unlisted(BatchCase):
     def test_what_a_kill_left_of_slides_that_are_not_tried_goes(self):
         of_a = "WHERE CAST(image_name AS TEXT) = 'a'"
         killed = (f"DELETE FROM artifacts WHERE slide = (SELECT id FROM slides {of_a})",
-                  f"UPDATE slides SET state = 'pending', cause = '', ended_at = NULL {of_a}")
+                  f"UPDATE slides SET state = 'pending', cause = '', ended_at = NULL {of_a}",
+                  f"INSERT INTO meta SELECT 'files of ' || id, '' FROM slides {of_a}")
         died = "INSERT OR REPLACE INTO meta SELECT '%s', CAST(id || ' 3' || char(10) AS BLOB) FROM slides " + of_a
         images = self.out / "images"
         for kind, ends in (("ome-tiff", [".ome.tif"]), ("ome-zarr", [".ome.zarr"]), ("dicom", [".dicom"]),
@@ -584,7 +585,8 @@ class Unlisted(BatchCase):
         image, partial = (self.out / f"images/a.identity{mark}.ome.zarr" for mark in ("", ".partial"))
         shutil.copytree(image, partial)
         image.rename(f"{partial}.earlier")
-        self.sql("UPDATE slides SET state = 'pending', ended_at = NULL WHERE CAST(image_name AS TEXT) = 'a'")
+        self.sql("UPDATE slides SET state = 'pending', ended_at = NULL WHERE CAST(image_name AS TEXT) = 'a'",
+                 "INSERT INTO meta SELECT 'files of ' || id, '' FROM slides WHERE CAST(image_name AS TEXT) = 'a'")
         self.assertDone(run("convert", self.slides / "b.svs", *command))
         self.assertEqual(sorted(os.listdir(image.parent)), ["a.identity.ome.zarr", "b.identity.ome.zarr"])
         self.assertDone(run("convert", self.slides, *command))

@@ -249,16 +249,20 @@ TEST_CASE("what is at rest, or open, isn't copied") {
   const auto make = [&](const std::string& name, fs::perms rights) {
     const fs::path made = copied.parent_path().parent_path() / name;
     fs::create_directory(made);
-    std::ofstream(made / "any.sqlite") << "left";
+    std::ofstream(made / ledger_name) << "left";
     fs::permissions(made, rights);
     fs::last_write_time(made, fs::file_time_type::clock::now() - old);
     return made;
   };
-  const std::string own = "slidestream-ledger-" + std::to_string(::getpid());
+  const std::string own = "slidestream-ledger-" + std::to_string(100000 + ::getpid() % 90000).substr(1);
   const fs::path left = make(own + "a", fs::perms::owner_all);
   const fs::path open_to_others = make(own + "b", fs::perms::all);
   const fs::path fresh = make(own + "c", fs::perms::owner_all);
   fs::last_write_time(fresh, fs::file_time_type::clock::now());
+  const fs::path with_more = make(own + "e", fs::perms::owner_all);
+  std::ofstream(with_more / "notes") << "mine";
+  fs::last_write_time(with_more, fs::file_time_type::clock::now() - old);
+  const fs::path other_name = make(own + "notes", fs::perms::owner_all);
   const fs::path linked = copied.parent_path().parent_path() / (own + "d");
   fs::create_directory_symlink(folder / "", linked);
   const auto copy = PrivateCopy::of_left(folder / "left.sqlite");
@@ -267,8 +271,8 @@ TEST_CASE("what is at rest, or open, isn't copied") {
   CHECK_FALSE(fs::exists(left));
   CHECK(PrivateCopy::of_left(folder / "left.sqlite"));
   CHECK(fs::exists(copy->file()));
-  for (const fs::path& stays : {open_to_others, fresh}) {
-    CHECK(fs::exists(stays / "any.sqlite"));
+  for (const fs::path& stays : {open_to_others, fresh, with_more, other_name}) {
+    CHECK(fs::exists(stays / ledger_name));
     fs::remove_all(stays);
   }
   CHECK(fs::exists(file));
