@@ -87,12 +87,30 @@ TEST_CASE_FIXTURE(Fixture, "samples that OME-XML names as channels are channels,
   // Colours, numbers, and one thing.
   for (const Lines& names : {Lines{"R", "G", "B"}, Lines{"TL Red", "TL Green", "TL Blue"}, Lines{"RGB", "RGB", "RGB"},
                              Lines{"Channel 0", "Channel 1", "Channel 2"}, Lines{"", "CD3", "CD8"},
-                             Lines{"Red", "Green", "Blue", "Alpha"}}) {
+                             Lines{"3", "1", "2"}, Lines{"H_0", "H_1", "H_2"}, Lines{"Brightfield R", "RGB_G", "x-B"},
+                             Lines{"Rot", "Gr\u00fcn", "Blau"}, Lines{"Red", "Green", "Blue", "Alpha"}}) {
     CAPTURE(names[0]);
     const auto slide = Slide::open(named(interleaved(static_cast<int>(names.size())), names));
     CHECK(slide->info().levels[0].colour == Colour::rgb);
     CHECK(slide->info().warnings == Lines{});
   }
+}
+
+TEST_CASE_FIXTURE(Fixture, "dyes and wavelengths make channels, under names that say nothing or none") {
+  const auto refusal = [&](const std::string& first, const std::string& second) {
+    return open_error(
+        write(interleaved(2), "SizeC=\"2\"",
+              "<Channel SamplesPerPixel=\"1\" " + first + "/><Channel SamplesPerPixel=\"1\" " + second + "/>"));
+  };
+  const std::string choose = "; set input.channel to choose one, 0 to 1";
+  CHECK(refusal("Fluor=\"DAPI\"", "Fluor=\"FITC\"").ends_with("has 2 channels (DAPI, FITC)" + choose));
+  CHECK(refusal("Name=\"C:0\" Fluor=\"DAPI\"", "Name=\"C:1\" Fluor=\"FITC\"")
+            .ends_with("has 2 channels (C:0, C:1)" + choose));
+  CHECK(refusal("EmissionWavelength=\"461\"", "ExcitationWavelength=\"488\"")
+            .ends_with("has 2 channels (461 nm, 488 nm)" + choose));
+  CHECK(
+      refusal("Name=\"0\" ContrastMethod=\"Fluorescence\"", "Name=\"1\"").ends_with("has 2 channels (0, 1)" + choose));
+  CHECK(refusal("Name=\"405\"", "Name=\"488\"").ends_with("has 2 channels (405, 488)" + choose));
 }
 
 TEST_CASE_FIXTURE(Fixture, "channels that can't be read alone are read as colours, with a line") {

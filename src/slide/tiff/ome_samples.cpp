@@ -24,33 +24,72 @@ std::string lower(std::string text) {
   return text;
 }
 
-/// "Channel 0", "C:1", "2": it says nothing of what is seen.
-bool is_number(std::string_view name) {
-  constexpr std::array<std::string_view, 6> words = {"channel", "ch", "c", "sample", "band", ""};
-  const auto is_letter = [](unsigned char c) { return std::isalpha(c) != 0; };
-  const auto word_end = std::ranges::find_if_not(name, is_letter);
-  const std::string_view word(name.begin(), word_end);
-  const auto is_of_number = [](unsigned char c) {
-    return std::isdigit(c) != 0 || std::string_view(" :_-#").find(static_cast<char>(c)) != std::string_view::npos;
+/// "Channel 0", "Channel 1"; "1", "2", "3": one name with numbers that count says nothing of what is seen. Wavelengths
+/// don't count.
+bool do_count(const std::vector<std::string>& names) {
+  std::vector<std::size_t> numbers;
+  std::string_view first_word;
+  for (const std::string& name : names) {
+    const std::size_t word_end = name.find_last_not_of("0123456789") + 1;
+    const std::string_view digits = std::string_view(name).substr(word_end);
+    if (digits.empty() || digits.size() > 3) return false;
+    const std::string_view word = std::string_view(name).substr(0, word_end);
+    if (numbers.empty()) first_word = word;
+    if (word != first_word) return false;
+    numbers.push_back(0);
+    for (const char digit : digits) numbers.back() = 10 * numbers.back() + static_cast<std::size_t>(digit - '0');
+  }
+  std::ranges::sort(numbers);
+  const auto count_from = [&](std::size_t next) {
+    return std::ranges::all_of(numbers, [&next](std::size_t number) { return number == next++; });
   };
-  return std::ranges::find(words, word) != words.end() && std::all_of(word_end, name.end(), is_of_number);
+  return count_from(0) || count_from(1);
 }
 
-/// Whether names are of other things than colours of one picture: none of them lacks, and they don't say numbers, one
-/// thing, alpha, or red, green and blue in some words.
-bool are_of_channels(const std::vector<std::string>& names) {
+/// Words of a name, of letters and digits.
+std::vector<std::string> words_of(const std::string& name) {
+  std::vector<std::string> words(1);
+  for (const char each : name) {
+    const auto byte = static_cast<unsigned char>(each);
+    if (byte >= 0x80 || std::isalnum(byte) != 0) {
+      words.back() += each;
+    } else if (!words.back().empty()) {
+      words.emplace_back();
+    }
+  }
+  return words;
+}
+
+/// Whether names say red, green and blue: as words with something beside them, in some languages, or as letters.
+bool are_colours(const std::vector<std::string>& names) {
+  struct Colour {
+    std::string_view letter;
+    std::array<std::string_view, 5> words;
+  };
+  constexpr std::array<Colour, 3> colours = {{{"r", {"red", "rot", "rouge", "rojo", "rosso"}},
+                                              {"g", {"green", "gr\u00fcn", "gruen", "vert", "verde"}},
+                                              {"b", {"blue", "blau", "bleu", "azul", "blu"}}}};
+  return std::ranges::all_of(colours, [&](const Colour& colour) {
+    return std::ranges::any_of(names, [&](const std::string& name) {
+      if (name.find(colour.words[0]) != std::string::npos) return true;
+      return std::ranges::any_of(words_of(name), [&](const std::string& word) {
+        return word == colour.letter || std::ranges::find(colour.words, word) != colour.words.end();
+      });
+    });
+  });
+}
+
+/// Whether names are of other things than colours of one picture: none of them lacks, and they don't say red, green and
+/// blue in some words. Unless they are dyes, they don't count, or say one thing or alpha, either.
+bool are_of_channels(const std::vector<std::string>& names, bool has_fluorescence) {
   if (names.empty()) return false;
   std::vector<std::string> small;
   for (const std::string& name : names) small.push_back(lower(name));
-  if (std::ranges::all_of(small, is_number)) return false;
+  if (are_colours(small)) return false;
+  if (has_fluorescence) return true;
+  if (do_count(small)) return false;
   if (std::ranges::all_of(small, [&](const std::string& name) { return name == small.front(); })) return false;
-  if (std::ranges::find(small, "alpha") != small.end()) return false;
-  const auto is_said = [&](std::string_view word) {
-    return std::ranges::any_of(small, [word](const std::string& name) {
-      return name == word.substr(0, 1) || name.find(word) != std::string::npos;
-    });
-  };
-  return !(is_said("red") && is_said("green") && is_said("blue"));
+  return std::ranges::find(small, "alpha") == small.end();
 }
 
 /// "DAPI, CD3 and CD8".
@@ -112,7 +151,7 @@ SampleNames read_sample_names(const OmeImage& image, const RawTiff& raw, const R
   const std::string called = "its OME-XML calls the samples of a pixel " + list_of(result.names);
   const std::optional<ColourPlaces> places = places_of_colours(result.names);
   if (places && *places != red_green_blue) warnings.push_back(called + ": they are read as the tags say");
-  if (!are_of_channels(result.names)) return result;
+  if (!are_of_channels(result.names, image.has_fluorescence)) return result;
   // Of several planes a plane is chosen, not a sample.
   result.are_channels = image.planes == 1 && can_choose(raw, directory);
   if (!result.are_channels && is_in_colour(raw, directory)) {

@@ -119,6 +119,24 @@ class OmeReader {
   }
 
  private:
+  /// Whether it says that light of the sample was seen, in one of the ways that OME-XML has for it.
+  static bool is_fluorescence(const pugi::xml_node& channel) {
+    constexpr std::array<const char*, 3> only_then = {"Fluor", "EmissionWavelength", "ExcitationWavelength"};
+    return std::ranges::any_of(only_then, [&](const char* name) { return !attribute_of(channel, name).empty(); }) ||
+           attribute_of(channel, "ContrastMethod") == "Fluorescence" ||
+           attribute_of(channel, "IlluminationType") == "Epifluorescence";
+  }
+
+  static std::string name_of_channel(const pugi::xml_node& channel) {
+    for (const char* name : {"Name", "Fluor"}) {
+      if (const std::string_view said = attribute_of(channel, name); !said.empty()) return std::string(said);
+    }
+    for (const char* name : {"EmissionWavelength", "ExcitationWavelength"}) {
+      if (const std::string_view said = attribute_of(channel, name); !said.empty()) return std::string(said) + " nm";
+    }
+    return {};
+  }
+
   OmeImage image_of(const pugi::xml_node& node) {
     OmeImage image;
     image.name = node == root_ ? std::string_view() : attribute_of(node, "Name");
@@ -138,9 +156,9 @@ class OmeReader {
       const std::string_view said = attribute_of(child, "SamplesPerPixel");
       one_sample_each = one_sample_each && dimension(said) == 1;
       if (whole(said) > 0 && channels <= most_ome_properties) image.channel_samples.push_back(whole(said));
-      if (const std::string_view name = attribute_of(child, "Name"); !name.empty() && channels <= most_ome_properties) {
-        image.channels.emplace_back(name);
-      }
+      if (channels > most_ome_properties) continue;
+      image.has_fluorescence = image.has_fluorescence || is_fluorescence(child);
+      if (std::string name = name_of_channel(child); !name.empty()) image.channels.push_back(std::move(name));
     }
     if (image.channels.size() != channels) image.channels.clear();
     if (image.channel_samples.size() != channels) image.channel_samples.clear();

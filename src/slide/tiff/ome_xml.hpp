@@ -22,9 +22,10 @@ struct OmeImage {
   std::size_t depths = 1;
   std::size_t times = 1;
   std::string order;                  ///< DimensionOrder: of the axes, the fastest first, such as XYCZT
-  std::vector<std::string> channels;  ///< their names; empty where not all have one
+  std::vector<std::string> channels;  ///< names, else dyes or wavelengths; empty where not all have one
   std::vector<std::string> samples;   ///< names of channels that are samples of one directory; empty as above
   bool channels_are_samples = false;  ///< of one directory
+  bool has_fluorescence = false;      ///< its Channels have a dye, wavelengths, or that method
   std::uint64_t size_c = 0;           ///< SizeC; 0: it doesn't say
   /// SamplesPerPixel of its Channels, some thousand at most; empty where not all say it.
   std::vector<std::uint64_t> channel_samples;
