@@ -83,8 +83,8 @@ bool are_colours(const std::vector<std::string>& names) {
 /// blue in some words. Unless they are dyes, they don't count, or say one thing or alpha, either.
 bool are_of_channels(const std::vector<std::string>& names, bool has_fluorescence) {
   if (names.empty()) return false;
-  std::vector<std::string> small;
-  for (const std::string& name : names) small.push_back(lower(name));
+  std::vector<std::string> small(names.size());
+  std::ranges::transform(names, small.begin(), lower);
   if (are_colours(small)) return false;
   if (has_fluorescence) return true;
   if (do_count(small)) return false;
