@@ -185,7 +185,7 @@ std::string first_unmade(const fs::path& folder, const std::vector<Artifact>& ar
   for (const Artifact& artifact : artifacts) {
     const fs::path file = place_of(folder, artifact.file);
     int code = 0;
-    const std::string fault = fault_of(file, artifact, code);
+    std::string fault = fault_of(file, artifact, code);
     if (code != 0) check_visible(file);
     if (!fault.empty()) return fault;
   }

@@ -18,8 +18,6 @@
 #include <utility>
 #include <vector>
 
-#include "ledger/schema.hpp"
-
 namespace slidestream {
 
 namespace {
@@ -123,7 +121,8 @@ bool copy_file(const std::string& from, const std::string& to, std::int64_t byte
 
 constexpr std::string_view folder_prefix = "slidestream-ledger-";
 constexpr std::string_view folder_end = "XXXXXX";
-/// Of what is in it. SQLite makes the last one.
+/// What is in it, under a name that no ledger has. SQLite makes the last one.
+constexpr std::string_view copy_name = "copied-ledger.sqlite";
 constexpr std::array<std::string_view, 4> left_suffixes = {"", "-wal", "-journal", "-shm"};
 
 /// Takes the lock of a folder. \return its descriptor; -1: another process has it, or it isn't this user's folder
@@ -149,7 +148,7 @@ bool remove_folder(const fs::path& folder) {
   for (fs::directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code)) {
     const std::string name = entry->path().filename().string();
     const bool is_of_copy = std::ranges::any_of(
-        left_suffixes, [&](std::string_view suffix) { return name == std::string(ledger_name).append(suffix); });
+        left_suffixes, [&](std::string_view suffix) { return name == std::string(copy_name).append(suffix); });
     if (!is_of_copy || !entry->is_regular_file(code) || entry->is_symlink(code)) return false;
     files.push_back(entry->path());
   }
@@ -208,7 +207,7 @@ std::unique_ptr<PrivateCopy> PrivateCopy::of_left(const fs::path& file) {
   if (may_be_open(file)) return nullptr;
   const fs::path folder = make_folder(bytes);
   if (folder.empty()) return nullptr;
-  std::unique_ptr<PrivateCopy> copy(new PrivateCopy(folder / ledger_name, lock_folder(folder)));
+  std::unique_ptr<PrivateCopy> copy(new PrivateCopy(folder / copy_name, lock_folder(folder)));
   for (std::size_t i = 0; i < copied.size(); ++i) {
     if (!(*before)[i].is_there) continue;
     if (!copy_file(file.string() + copied[i], copy->file_.string() + copied[i], (*before)[i].bytes)) return nullptr;

@@ -95,6 +95,14 @@ std::int64_t check_schema(Database& database) {
     }
     select.reset();
   }
+  // They compute something, or change rows, whenever a table is looked at or written.
+  Statement others(database,
+                   "SELECT 1 FROM main.sqlite_schema WHERE type IN ('index', 'trigger') AND sql IS NOT NULL AND "
+                   "CAST(sql AS BLOB) != "
+                   "CAST(?1 AS BLOB)");
+  if (others.bind(1, version_of(number).indices).step()) {
+    database.fail_damaged("an index or trigger that isn't this program's");
+  }
   return number;
 }
 

@@ -9,6 +9,7 @@
 #include "ledger/identity.hpp"
 #include "ledger/ledger.hpp"
 #include "ledger/merge.hpp"
+#include "ledger/schema.hpp"
 #include "ledger/status.hpp"
 #include "ledger_runs.hpp"
 
@@ -44,6 +45,23 @@ void lead_index_astray(const fs::path& file) {
 }
 
 }  // namespace
+
+TEST_CASE("a ledger with an index or trigger of somebody else's is damaged") {
+  for (const std::string made :
+       {"INDEX evil ON slides(length(path))", "INDEX evil ON slides(path) WHERE length(path) > 3",
+        "TRIGGER evil AFTER UPDATE ON slides BEGIN SELECT 1; END"}) {
+    CAPTURE(made);
+    const TemporaryFolder folder;
+    const Config config = ledger_config(folder / "out");
+    const fs::path file = folder / "out/run.sqlite";
+    { Ledger(config).begin(make_files(folder, 1), false); }
+    CHECK(message_of<UnreadableError>([&] { open_to_read(file); }).empty());
+    tamper(file, "CREATE " + made);
+    CHECK(message_of<UnreadableError>([&] { open_to_read(file); }) ==
+          file.string() + ": damaged: an index or trigger that isn't this program's");
+    CHECK_THROWS_AS(Ledger{config}, OutputError);
+  }
+}
 
 TEST_CASE("a ledger that isn't one, or a newer one, is refused") {
   const TemporaryFolder folder;

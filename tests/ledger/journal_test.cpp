@@ -249,7 +249,7 @@ TEST_CASE("what is at rest, or open, isn't copied") {
   const auto make = [&](const std::string& name, fs::perms rights) {
     const fs::path made = copied.parent_path().parent_path() / name;
     fs::create_directory(made);
-    std::ofstream(made / ledger_name) << "left";
+    std::ofstream(made / "copied-ledger.sqlite") << "left";
     fs::permissions(made, rights);
     fs::last_write_time(made, fs::file_time_type::clock::now() - old);
     return made;
@@ -262,6 +262,9 @@ TEST_CASE("what is at rest, or open, isn't copied") {
   const fs::path with_more = make(own + "e", fs::perms::owner_all);
   std::ofstream(with_more / "notes") << "mine";
   fs::last_write_time(with_more, fs::file_time_type::clock::now() - old);
+  const fs::path ledger = make(own + "f", fs::perms::owner_all);
+  fs::rename(ledger / "copied-ledger.sqlite", ledger / ledger_name);
+  fs::last_write_time(ledger, fs::file_time_type::clock::now() - old);
   const fs::path other_name = make(own + "notes", fs::perms::owner_all);
   const fs::path linked = copied.parent_path().parent_path() / (own + "d");
   fs::create_directory_symlink(folder / "", linked);
@@ -272,9 +275,11 @@ TEST_CASE("what is at rest, or open, isn't copied") {
   CHECK(PrivateCopy::of_left(folder / "left.sqlite"));
   CHECK(fs::exists(copy->file()));
   for (const fs::path& stays : {open_to_others, fresh, with_more, other_name}) {
-    CHECK(fs::exists(stays / ledger_name));
+    CHECK(fs::exists(stays / "copied-ledger.sqlite"));
     fs::remove_all(stays);
   }
+  CHECK(fs::exists(ledger / ledger_name));
+  fs::remove_all(ledger);
   CHECK(fs::exists(file));
   fs::remove(linked);
   // Too large.
