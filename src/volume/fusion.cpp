@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "config/toml_text.hpp"
+#include "system/release_memory.hpp"
 
 namespace slidestream::volume {
 namespace {
@@ -256,7 +257,7 @@ class Mean final : public Fusion {
         sum += channels;
       }
     }
-    plane.sums = {};
+    release_memory(plane.sums);
   }
 
   FragmentGrid grid_;

@@ -21,6 +21,7 @@
 #include "runtime/handoff.hpp"
 #include "runtime/stage_meter.hpp"
 #include "sink/file_digest.hpp"
+#include "system/release_memory.hpp"
 #include "volume/schedule.hpp"
 #include "volume/volume_made.hpp"
 #include "volume/volume_run.hpp"
@@ -367,7 +368,7 @@ class Graph final : public VolumeGraph {
     {
       const runtime::StageMeter::Busy busy(fuse_meter_);
       guarded(*work, "fuse", [&] {
-        work->samples = {};
+        release_memory(work->samples);
         if (config_.volume.fusion == VolumeFusion::blend) {
           make_image(*work);
         } else {
@@ -385,7 +386,7 @@ class Graph final : public VolumeGraph {
       runtime::StageMeter::Busy busy(write_meter_);
       if (!work->has_failed()) guarded(*work, "write", [&] { write_file(*work, busy); });
     }
-    work->made = {};
+    release_memory(work->made);
     const std::lock_guard lock(mutex_);
     end_.try_put(work);
   }
@@ -419,7 +420,7 @@ class Graph final : public VolumeGraph {
 
   /// The volume's memory is free, or is about to be; the caller has `mutex_`.
   void leave(const Work& work) {
-    work->samples = {};
+    release_memory(work->samples);
     work->fusion.reset();
     work->file.reset();
     schedule_.release(work->number);

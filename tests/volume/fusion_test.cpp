@@ -1,6 +1,7 @@
 #include "volume/fusion.hpp"
 
 #include <doctest/doctest.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <cmath>
@@ -333,6 +334,31 @@ TEST_CASE("fusions say what memory they take") {
   CHECK(fusion_bytes(VolumeFusion::blend, grid, output) == 27ULL * 96 * 128 * 88 * 2);
   // Planes of two of three layers, from 0 to 38 + 96; and labels of all.
   CHECK(fusion_bytes(VolumeFusion::mean, grid, output) == 134ULL * 220 * 156 * 133 * 4 + 172ULL * 220 * 156 * 2);
+}
+
+/// Bytes that are allocated. Always the same where a sanitizer allocates.
+std::size_t allocated_bytes() {
+  const auto state = ::mallinfo2();
+  return state.uordblks + state.hblkhd;
+}
+
+TEST_CASE("a mean takes no more memory than it says") {
+  const FragmentGrid grid({64, 32, 32}, {8, 32, 32}, {16, 1, 1});
+  FragmentOutput output;
+  output.channels = 8;
+  const std::vector<float> values(8 * 8 * 32 * 32, 0.5F);
+  constexpr std::size_t little = 65536;
+  const std::size_t said = fusion_bytes(VolumeFusion::mean, grid, output);
+  // Sums of all planes are far more.
+  REQUIRE(said + little < 64ULL * 32 * 32 * 8 * 4);
+  const std::size_t before = allocated_bytes();
+  const auto fusion = make_mean(grid, output);
+  for (std::size_t i = 0; i < grid.count(); ++i) {
+    fusion->put(i, values);
+    CHECK(allocated_bytes() <= before + said + little);
+  }
+  // Labels are left.
+  CHECK(allocated_bytes() <= before + 64 * 32 * 32 * 2 + little);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "operators/tissue/components.hpp"
+#include "system/release_memory.hpp"
 
 namespace slidestream::operators {
 namespace {
@@ -298,7 +299,7 @@ std::int64_t mark_ink(Mask& out, const ConstHostView& rgb, InkColours* colours_f
   find(thin_mark, least_thin_ink);
   std::int64_t found = 0;
   for (std::size_t i = 0; i < colours.size(); ++i) found += ink.pixels[i] != 0 && out.pixels[i] == 0 ? 1 : 0;
-  std::vector<std::uint8_t>().swap(colours);
+  release_memory(colours);
   spread(ink, 1, ink_reach);
   for (std::int64_t y = 0; y < size.height; ++y) {
     const auto* pixel = rgb.row<const std::uint8_t>(y);

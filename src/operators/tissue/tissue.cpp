@@ -7,6 +7,7 @@
 #include "image/mirror.hpp"
 #include "operators/tissue/components.hpp"
 #include "operators/tissue/ink.hpp"
+#include "system/release_memory.hpp"
 
 namespace slidestream::operators {
 namespace {
@@ -187,13 +188,13 @@ Mask find_tissue(const ConstHostView& rgb, const GridScale& scale, Size level0, 
   // What a dark pixel has darkened has no colour, nor has ink that which counts.
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = out.pixels[i] == 0 ? values[i] : 0;
   median3x3(view(medians), view(values));
-  std::vector<std::uint8_t>().swap(values);
+  release_memory(values);
   const std::array<std::uint64_t, 256> histogram = count_values(medians, out);
   std::optional<int> glass;
   if (rule.method == TissueMethod::automatic) glass = saturation_of_glass(histogram);
   Mask mask = empty_mask(size, scale, level0);
   mark_tissue(mask, medians, out, threshold_of(rule, histogram, glass), glass);
-  std::vector<std::uint8_t>().swap(medians);
+  release_memory(medians);
   drop_holes_and_specks(mask, mpp, rule);
   for (std::size_t i = 0; i < mask.pixels.size(); ++i) mask.pixels[i] = out.pixels[i] == 0 ? mask.pixels[i] : 0;
   return mask;
