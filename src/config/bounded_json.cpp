@@ -32,6 +32,7 @@ std::size_t BoundedJson::read() {
 }
 
 BoundedJson::int_type BoundedJson::underflow() {
+  if (look_) look_();
   const std::size_t bytes = read();
   if (bytes == 0) return traits_type::eof();
   look_at({block_.data(), bytes});

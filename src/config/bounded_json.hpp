@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <streambuf>
@@ -19,8 +20,10 @@ class BoundedJson final : public std::streambuf {
   /// Of a text, a number, or what stands between two of them.
   static constexpr std::size_t most_bytes = std::size_t{1} << 20;
 
-  explicit BoundedJson(std::streambuf& source) : source_(&source) {}
-  explicit BoundedJson(std::string_view text) : text_(text) {}
+  /// \param look  called before each block of 64 KiB; what it throws ends the reading. May be empty
+  explicit BoundedJson(std::streambuf& source, std::function<void()> look = {})
+      : source_(&source), look_(std::move(look)) {}
+  explicit BoundedJson(std::string_view text, std::function<void()> look = {}) : text_(text), look_(std::move(look)) {}
 
  protected:
   /// \throws Error "has a text, a number or a gap of more than 1 MiB at byte N", without the file's name.
@@ -34,6 +37,7 @@ class BoundedJson final : public std::streambuf {
 
   std::streambuf* source_ = nullptr;
   std::string_view text_;  ///< what of it isn't read, where there is no source
+  std::function<void()> look_;
   std::vector<char> block_ = std::vector<char>(block_bytes);
   std::uint64_t seen_ = 0;   ///< bytes before the block
   std::uint64_t began_ = 0;  ///< where the last text or number did

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <random>
+#include <slidestream/error.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -111,6 +112,38 @@ TEST_CASE("Few crossings and many are drawn alike") {
     };
     CHECK(rows(once) == rows(often));
   }
+}
+
+TEST_CASE("Reading outlines and drawing them ends when the slide is given up") {
+  // Asked so often, the slide is given up.
+  const auto given_up_at = [](int question, const std::string& text, Size size = {1000, 1000}) {
+    int asked = 0;
+    const auto given_up = [&] { return ++asked == question; };
+    CHECK_THROWS_WITH_AS(mask_from_geojson(text, "a.geojson", size, {1.0, 1.0}, size, nullptr, given_up),
+                         "a.geojson: its tissue outlines were being read when the run gave it up", StoppedError);
+  };
+  // While nothing is drawn: before the first byte, and in a long text.
+  given_up_at(1, "");
+  given_up_at(5, R"({"properties":")" + std::string(500'000, ' ') + R"("})");
+  // All that follows is read by the 13th question.
+  std::string zigzag = "[[0,0]";
+  for (int i = 0; i < 5000; ++i) zigzag += i % 2 == 0 ? ",[10,1000]" : ",[0.5,0]";
+  given_up_at(40, R"({"type":"Polygon","coordinates":[)" + zigzag + ",[0,0]]]}");
+  const std::string square = "[[0,0],[10,0],[10,10],[0,10],[0,0]]";
+  std::string polygons = "[" + square + "]";
+  std::string holes = square;
+  for (int i = 0; i < 20'000; ++i) {
+    polygons += ",[" + square + "]";
+    holes += "," + square;
+  }
+  given_up_at(20, R"({"type":"MultiPolygon","coordinates":[)" + polygons + "]}");
+  given_up_at(20, R"({"type":"Polygon","coordinates":[)" + holes + "]}");
+  // Few crossings, and many pixels.
+  constexpr Size wide = {std::int64_t{1} << 20, 1};
+  const std::string row = "[[0,0],[2000000,0],[2000000,1],[0,1],[0,0]]";
+  std::string rows = "[" + row + "]";
+  for (int i = 0; i < 60; ++i) rows += ",[" + row + "]";
+  given_up_at(10, R"({"type":"MultiPolygon","coordinates":[)" + rows + "]}", wide);
 }
 
 TEST_CASE("Tall triangles of one polygon take little memory") {

@@ -10,6 +10,7 @@
 #include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "operators/prepared_slides.hpp"
@@ -419,6 +420,18 @@ TEST_CASE("Given outlines stand beside the slide") {
   CHECK(op->prepare(slide.context())->values()[0].value == 20.0 * 30.0 / (100.0 * 60.0));
   std::ofstream(outlines) << "{";
   CHECK(error_of(*op, slide.context()).starts_with(outlines + ": "));
+}
+
+TEST_CASE("Given outlines aren't drawn for a slide that is given up") {
+  TestSlide slide(make_stained_picture(100, 60, 6));
+  Config config = running("tissue");
+  config.tissue.source = TissueSource::geojson;
+  std::ofstream(slide.folder / "slide.geojson")
+      << R"({"type": "Polygon", "coordinates": [[[1, 2], [3, 2], [3, 5], [1, 2]]]})";
+  const SlideContext context = slide.context();
+  Admission admission;
+  admission.given_up = [] { return true; };
+  CHECK_THROWS_AS(Preparation::of(context, config, std::move(admission)).mask(), StoppedError);
 }
 
 TEST_CASE("Operators of a run share the small level and its mask") {

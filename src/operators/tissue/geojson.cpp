@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <istream>
 #include <string>
 #include <utility>
@@ -24,16 +25,38 @@ namespace {
 /// Coordinates beyond this are nonsense, and no longer exact.
 constexpr double max_coordinate = 1e12;
 
-/// More rows of the mask than edges of all outlines cross together take minutes to draw.
+/// Rows of the mask that edges of all outlines cross, and pixels as `for_spans` counts them. More take minutes to draw.
 constexpr std::uint64_t most_crossings = std::uint64_t{1} << 32;
 
 /// What is wrong, without the file's name.
 [[noreturn]] void fail(const std::string& cause) { throw Error(cause); }
 
+/// Whether a slide is given up, asked now and then.
+class DrawingWatch {
+ public:
+  explicit DrawingWatch(const std::function<bool()>& given_up) : given_up_(given_up) {}
+
+  void ask() const {
+    if (given_up_ && given_up_()) throw StoppedError("its tissue outlines were being read when the run gave it up");
+  }
+  /// Before so many crossings or the like are drawn.
+  void pass(std::uint64_t steps) {
+    constexpr std::uint64_t between = std::uint64_t{1} << 16;
+    passed_ += steps;
+    if (passed_ < between) return;
+    passed_ = 0;
+    ask();
+  }
+
+ private:
+  const std::function<bool()>& given_up_;
+  std::uint64_t passed_ = 0;
+};
+
 /// Draws polygons into a mask, and counts what is passed over or drawn from other planes.
 class Painter final : public GeometrySink {
  public:
-  explicit Painter(Mask& mask) : mask_(mask) {}
+  Painter(Mask& mask, const std::function<bool()>& given_up) : mask_(mask), watch_(given_up) {}
 
   void polygons(const GeoCoordinates& coordinates, bool multiple) override {
     check(coordinates, multiple ? 4 : 3);
@@ -102,7 +125,7 @@ class Painter final : public GeometrySink {
   /// Calls `see` with the ends of each edge of a ring, the upper one first, and the rows whose centres it crosses; one
   /// of its ends belongs to it.
   template <class See>
-  void for_edges(const GeoCoordinates& coordinates, std::size_t ring, const See& see) const {
+  void for_edges(const GeoCoordinates& coordinates, std::size_t ring, const See& see) {
     const auto at = [&](std::size_t i) { return coordinates.positions.begin() + static_cast<std::ptrdiff_t>(i); };
     const auto first = at(ring == 0 ? 0 : coordinates.rings[ring - 1]);
     const auto last = at(coordinates.rings[ring]);
@@ -114,13 +137,14 @@ class Painter final : public GeometrySink {
       const Point& to = down ? point : before;
       const std::int64_t first_row = first_centre(from.y, mask_.size.height);
       const std::int64_t end_row = first_centre(to.y, mask_.size.height);
+      watch_.pass(1 + static_cast<std::uint64_t>(std::max<std::int64_t>(end_row - first_row, 0)));
       if (first_row < end_row) see(from, to, first_row, end_row);
       before = point;
     }
   }
 
   template <class See>
-  void for_crossings(const GeoCoordinates& coordinates, std::size_t ring, const See& see) const {
+  void for_crossings(const GeoCoordinates& coordinates, std::size_t ring, const See& see) {
     for_edges(coordinates, ring, [&](const Point& from, const Point& to, std::int64_t first, std::int64_t last) {
       const double slope = (to.x - from.x) / (to.y - from.y);
       for (std::int64_t y = first; y < last; ++y) {
@@ -151,9 +175,6 @@ class Painter final : public GeometrySink {
   void fill_holes(const GeoCoordinates& coordinates, std::size_t ring, std::size_t end, std::uint8_t value) {
     for (; ring < end; ++ring) {
       const auto fill = [this, value](std::int64_t y, std::int64_t first, std::int64_t last) {
-        // Holes that overlap may fill the mask any number of times.
-        constexpr std::int64_t pixels_like_a_crossing = 64;
-        if (value != 0) take_work(static_cast<std::uint64_t>((last - first) / pixels_like_a_crossing));
         const auto row = cut_.begin() + y * mask_.size.width;
         std::fill(row + first, row + last, value);
       };
@@ -161,11 +182,19 @@ class Painter final : public GeometrySink {
     }
   }
 
-  /// Calls `see` with a row and the pixels [first, last) of it that lie in a ring, by the even-odd rule. Crossings are
+  /// Calls `draw` with a row and the pixels [first, last) of it that lie in a ring, by the even-odd rule. Crossings are
   /// sorted where they are few, and else counted, even or odd, in an image of the ring's size.
   /// \param is_again  the ring's work was counted
-  template <class See>
-  void for_spans(const GeoCoordinates& coordinates, std::size_t ring, const See& see, bool is_again = false) {
+  template <class Draw>
+  void for_spans(const GeoCoordinates& coordinates, std::size_t ring, const Draw& draw, bool is_again = false) {
+    const auto see = [&](std::int64_t y, std::int64_t first, std::int64_t last) {
+      // Rings that overlap may fill the mask any number of times.
+      constexpr std::int64_t pixels_like_a_crossing = 64;
+      const auto work = static_cast<std::uint64_t>((last - first) / pixels_like_a_crossing);
+      watch_.pass(work);
+      if (!is_again) take_work(work);
+      draw(y, first, last);
+    };
     std::uint64_t crossings = 0;
     Box box{mask_.size.width, 0, mask_.size.height, 0};
     for_edges(coordinates, ring, [&](const Point& from, const Point& to, std::int64_t first, std::int64_t last) {
@@ -188,7 +217,7 @@ class Painter final : public GeometrySink {
 
   void take_work(std::uint64_t crossings) {
     work_ += crossings;
-    if (work_ > most_crossings) fail("its edges cross more rows of pixels than can be drawn");
+    if (work_ > most_crossings) fail("its polygons cross or cover more pixels than can be drawn");
   }
 
   template <class See>
@@ -230,19 +259,20 @@ class Painter final : public GeometrySink {
   }
 
   Mask& mask_;
+  DrawingWatch watch_;
   std::size_t areas_ = 0;
   PassedOver passed_over_;
-  std::uint64_t work_ = 0;         ///< crossings of all rings, and pixels of holes
+  std::uint64_t work_ = 0;         ///< crossings of all rings, and a part of their pixels
   std::vector<Crossing> sorted_;   ///< of the ring being drawn
   std::vector<std::uint8_t> odd_;  ///< whether an odd number of its crossings is there; all 0 between rings
   std::vector<std::uint8_t> cut_;  ///< 1 where a hole of the polygon being drawn is; all 0 between polygons
 };
 
 Mask read_mask(BoundedJson& source, std::string_view name, Size size, GridScale scale, Size level0,
-               PassedOver* passed_over) {
+               PassedOver* passed_over, const std::function<bool()>& given_up) {
   Mask mask = empty_mask(size, scale, level0);
   try {
-    Painter painter(mask);
+    Painter painter(mask, given_up);
     GeoJsonReader reader(painter);
     std::istream in(&source);
     if (!nlohmann::json::sax_parse(in, &reader)) fail("is not JSON");
@@ -253,6 +283,8 @@ Mask read_mask(BoundedJson& source, std::string_view name, Size size, GridScale 
                               : "it holds no polygon; draw a Polygon or MultiPolygon around the tissue");
     }
     if (passed_over != nullptr) *passed_over = painter.passed_over();
+  } catch (const StoppedError& error) {
+    throw StoppedError(std::string(name) + ": " + error.what());
   } catch (const Error& error) {
     throw SlideError(std::string(name) + ": not usable as tissue outlines: " + error.what());
   }
@@ -278,13 +310,13 @@ std::string text_of_passed_over(const PassedOver& passed_over) {
 }
 
 Mask mask_from_geojson(std::string_view text, std::string_view name, Size size, GridScale scale, Size level0,
-                       PassedOver* passed_over) {
-  BoundedJson source(text);
-  return read_mask(source, name, size, scale, level0, passed_over);
+                       PassedOver* passed_over, const std::function<bool()>& given_up) {
+  BoundedJson source(text, [&] { DrawingWatch(given_up).ask(); });
+  return read_mask(source, name, size, scale, level0, passed_over, given_up);
 }
 
 Mask read_geojson_mask(const std::filesystem::path& path, Size size, GridScale scale, Size level0,
-                       PassedOver* passed_over) {
+                       PassedOver* passed_over, const std::function<bool()>& given_up) {
   std::error_code failed;
   const std::filesystem::file_status status = std::filesystem::status(path, failed);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
@@ -296,8 +328,8 @@ Mask read_geojson_mask(const std::filesystem::path& path, Size size, GridScale s
     throw SlideError(path.string() + ": tissue outlines of more than 256 MiB are not read");
   std::ifstream file(path, std::ios::binary);
   if (!file) throw SlideError(path.string() + ": can't be read: " + std::strerror(errno));
-  BoundedJson source(*file.rdbuf());
-  return read_mask(source, path.string(), size, scale, level0, passed_over);
+  BoundedJson source(*file.rdbuf(), [&] { DrawingWatch(given_up).ask(); });
+  return read_mask(source, path.string(), size, scale, level0, passed_over, given_up);
 }
 
 }  // namespace slidestream::operators

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -28,13 +29,14 @@ std::string text_of_passed_over(const PassedOver& passed_over);
 /// its first ring and in none of the others (on a left or upper edge: inside). A ring that crosses itself goes by the
 /// even-odd rule. Polygons add up. Features without a geometry are passed over, and points, lines and features of
 /// QuPath's class "Ignore*" are ignored; what reaches beyond the slide is cut off. \param text  the JSON \param name
-/// stands before the cause in errors: the file's path \param passed_over  gets what was ignored \throws SlideError
-/// "NAME: cause" when it isn't that, has other geometries, or nothing that counts
+/// stands before the cause in errors: the file's path \param passed_over  gets what was ignored \param given_up  asked
+/// many times a second whether the slide is; may be empty \throws SlideError "NAME: cause" when it isn't that, has
+/// other geometries, or nothing that counts; StoppedError when `given_up` says so
 Mask mask_from_geojson(std::string_view text, std::string_view name, Size size, GridScale scale, Size level0,
-                       PassedOver* passed_over = nullptr);
+                       PassedOver* passed_over = nullptr, const std::function<bool()>& given_up = {});
 
 /// The same from a file of at most 256 MiB. \throws SlideError naming it when it can't be read
 Mask read_geojson_mask(const std::filesystem::path& path, Size size, GridScale scale, Size level0,
-                       PassedOver* passed_over = nullptr);
+                       PassedOver* passed_over = nullptr, const std::function<bool()>& given_up = {});
 
 }  // namespace slidestream::operators

@@ -117,7 +117,8 @@ Mask Preparation::make_mask() {
   const Level& finest = slide_.info().levels.front();
   const Size level0 = {finest.width, finest.height};
   if (tissue_.source == TissueSource::geojson) {
-    return read_geojson_mask(outlines_beside(path_), small_.size, small_.scale, level0, &passed_over_);
+    return read_geojson_mask(outlines_beside(path_), small_.size, small_.scale, level0, &passed_over_,
+                             admission_.given_up);
   }
   slide_.info().require_no_labels("tissue is found by colours");
   if (tissue_.model.empty()) {

@@ -34,7 +34,8 @@ struct Admission {
   Take prepare;              ///< while a slide is prepared. \throws StoppedError when the run gives the slide up
   Take write;                ///< while its files are written; it may outlive the slide
   std::uint64_t beside = 0;  ///< bytes that operators take beside the small level and its mask
-  /// Whether the slide is given up, asked by any thread while a network finds its tissue. Empty: never.
+  /// Whether the slide is given up, asked by any thread while a network finds its tissue or outlines are drawn. Empty:
+  /// never.
   std::function<bool()> given_up;
   /// Whether the run ends, asked by any thread while it looks at a slide that several need. Empty: never.
   std::function<bool()> stopped;
