@@ -182,7 +182,7 @@ bool Archive::is_unnamed(const std::string& path) const {
 bool Archive::network_is_as_it_was() noexcept {
   try {
     if (network_state(config_) == network_state_) return true;
-    fail((config_.operators.runs("volume") ? config_.volume.networks : config_.model.file) +
+    fail(network_setting(config_) +
          ": the network's files have changed while the run was under way; what was computed " +
          "since the last slide isn't kept");
   } catch (const std::exception& error) {
@@ -197,7 +197,10 @@ void Archive::slide_ended(SlideResult& slide) noexcept {
   if (is_unnamed(slide.path)) return;
   // What fails behind the limit, being under way, isn't recorded: the next start tries it.
   if (!slide.done && !stopped().empty()) return;
-  if (!network_is_as_it_was()) return;
+  if (!network_is_as_it_was()) {
+    if (owns_folder()) remove_artifacts(config_.output.dir, slide.artifacts);
+    return;
+  }
   try {
     const std::size_t place = places_.at(slide.path);
     ledger_->check_unchanged(place, slide);

@@ -282,8 +282,10 @@ int run_to_file(const Config& config, const std::string& slide, const RunOptions
   control.on_start = [](const std::string&) { slide_was_begun = true; };
   control.on_slide = [&](const SlideResult& ended) {
     if (network_state(config) != network_before) {
-      failure = config.model.file + ": the network's files have changed while it computed: " + options.file +
-                " may be of either";
+      failure = network_setting(config) + ": the network's files have changed while it computed: " + options.file +
+                " isn't kept";
+      std::error_code code;
+      for (const Artifact& made : ended.artifacts) std::filesystem::remove_all(made.file, code);
     }
     if (embedded == nullptr || !embedded->aborted) report_slide(ended);
   };
@@ -326,7 +328,7 @@ int run_to_file(const Config& config, const std::string& slide, const RunOptions
   }
   const bool done = !result.slides.empty() && result.slides.front().done;
   // Of one that failed the line that says why is all there is to say.
-  if (!options.quiet && done && !result.stages.empty()) {
+  if (!options.quiet && done && failure.empty() && !result.stages.empty()) {
     const Style style = Style::of(1);
     const std::string stages = options.stats ? "\n" + stages_text(result, style) + overlap_text(result) : "";
     print_report(file_text(result.slides.front()) + stages);

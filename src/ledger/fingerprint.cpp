@@ -183,6 +183,11 @@ std::string network_state(const Config& config) {
   return state;
 }
 
+const std::string& network_setting(const Config& config) noexcept {
+  if (config.operators.runs("volume")) return config.volume.networks;
+  return has_network_file(config) ? config.model.file : config.tissue.model;
+}
+
 std::vector<std::pair<std::string, std::string>> ledger_settings(const Config& config) {
   std::vector<std::pair<std::string, std::string>> settings = {
       {ledger_version_key, std::to_string(current_ledger_version)}};

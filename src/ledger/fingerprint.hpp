@@ -25,6 +25,9 @@ bool reads_outlines(const Config& config);
 /// at its end as before they were looked at.
 std::string network_state(const Config& config);
 
+/// What the configuration names where `network_state` looks: the first of several.
+const std::string& network_setting(const Config& config) noexcept;
+
 inline constexpr const char* program_version_key = "the program's version";
 inline constexpr const char* ledger_version_key = "the ledger's version";
 

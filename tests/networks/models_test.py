@@ -557,6 +557,7 @@ class Failures(Models):
             self.assertEqual(process.returncode, 3, told)
             self.assertIn("the network's files have changed while the run was under way", told)
             self.assertEqual(self.table(out), [])
+            self.assertEqual(list((out / "images").iterdir()), [])
 
     def test_infinite_values_fail_a_slide_as_what_isnt_a_number_does(self):
         out = self.folder / "infinite"

@@ -272,6 +272,28 @@ class Ends(Volumes):
                       self.refused(self.scans[0], "--networks", file, "-o", self.folder / "endless",
                                    *settings("input.max_seconds=1")))
 
+    def test_a_network_that_changes_while_it_runs_ends_the_run(self):
+        if "FAULTY_STORAGE" not in os.environ:
+            self.skipTest("the library that stops the run can't stand before a sanitizer's")
+        file = self.folder / "changed.onnx"
+        file.write_bytes(self.nets[0].read_bytes())
+        out = self.folder / "changed"
+        # It stops itself when it begins to write what it made.
+        environment = {**ENVIRONMENT, "LD_PRELOAD": os.environ["FAULTY_STORAGE"], "FAULTY": "stop:1",
+                       "FAULTY_ROOT": str(out / "images")}
+        process = subprocess.Popen(command(self.scans[0], "--networks", file, "-o", out, *settings()), env=environment,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        _, status = os.waitpid(process.pid, os.WUNTRACED)
+        self.assertTrue(os.WIFSTOPPED(status), status)
+        file.write_bytes(self.nets[1].read_bytes())
+        os.utime(file, (1, 1))
+        process.send_signal(signal.SIGCONT)
+        errors = process.communicate(timeout=200)[1]
+        self.assertEqual(process.returncode, 3, errors)
+        self.assertIn("the network's files have changed while the run was under way", errors)
+        self.assertEqual(self.table(out), [])
+        self.assertEqual(list((out / "images").iterdir()), [])
+
     def test_other_settings_and_networks_are_refused(self):
         out = self.folder / "settings"
         nets = self.folder / "copies"
