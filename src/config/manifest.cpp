@@ -94,7 +94,8 @@ void warn_of_slips(const std::vector<std::string>& header, std::size_t slides, c
   constexpr std::string_view known = "mpp";
   for (std::size_t i = 0; i < header.size(); ++i) {
     if (i == slides || (edit_distance(column_name(header[i]), known) != 1 && !is_other_pixel_size(header[i]))) continue;
-    warnings.push_back(origin + ": column '" + one_line(header[i]) + "' isn't known, and is passed over" +
+    // The name of a column that isn't known may be a person's.
+    warnings.push_back(origin + ": column " + std::to_string(i + 1) + " isn't known, and is passed over" +
                        did_you_mean(known));
     return;
   }

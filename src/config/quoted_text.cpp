@@ -6,15 +6,22 @@ namespace slidestream {
 
 namespace {
 
-constexpr std::size_t most_of_code = 16;
 constexpr std::size_t most_of_uid = 64;
 constexpr std::size_t most_of_number = 24;
 constexpr std::size_t most_of_id = 32;
 constexpr std::size_t most_of_unit = 2;
 
+/// What DICOM defines for DimensionOrganizationType, PhotometricInterpretation and the flavours of ImageType, and ICC
+/// for colour spaces, each between commas. Any other code may be a name.
+constexpr std::string_view known_codes =
+    ",TILED_FULL,TILED_SPARSE,3D,3D_TEMPORAL,"
+    "MONOCHROME1,MONOCHROME2,PALETTE COLOR,RGB,HSV,ARGB,CMYK,XYB,"
+    "YBR_FULL,YBR_FULL_422,YBR_PARTIAL_422,YBR_PARTIAL_420,YBR_ICT,YBR_RCT,"
+    "VOLUME,LABEL,OVERVIEW,THUMBNAIL,LOCALIZER,NONE,"
+    "GRAY,CMY,HLS,XYZ,Lab,Luv,YCbr,Yxy,2CLR,3CLR,4CLR,";
+
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-bool is_letter(char c) { return is_upper(c) || (c >= 'a' && c <= 'z'); }
+bool is_letter(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
 
 std::string in_quotes(std::string_view text) { return "'" + std::string(text) + "'"; }
 
@@ -49,10 +56,8 @@ bool is_number(std::string_view text) {
 }  // namespace
 
 std::string shown_code(std::string_view text) {
-  const bool is_code =
-      !text.empty() && text.size() <= most_of_code &&
-      std::all_of(text.begin(), text.end(), [](char c) { return is_upper(c) || is_digit(c) || c == ' ' || c == '_'; });
-  return is_code ? std::string(text) : unknown_value;
+  const bool is_known = !text.empty() && known_codes.find("," + std::string(text) + ",") != std::string_view::npos;
+  return is_known ? std::string(text) : unknown_value;
 }
 
 std::string shown_uid(std::string_view text) {

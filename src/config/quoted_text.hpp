@@ -5,14 +5,15 @@
 
 /// \file
 /// Texts of slides' files and of lists in lines for people. Any value may have a patient's name, or control characters.
-/// So a line quotes a value only where it obeys a grammar that the value should have; else it says `unknown_value`.
+/// So a line quotes a value only where it is one of a few, or obeys a grammar that no name does; else it says
+/// `unknown_value`.
 /// Thread-safe.
 
 namespace slidestream {
 
 inline constexpr const char* unknown_value = "an unknown value";
 
-/// A code string of DICOM (CS): up to 16 of A to Z, 0 to 9, space and underscore. As it is.
+/// A code that DICOM or ICC defines for what lines tell of. As it is.
 std::string shown_code(std::string_view text);
 
 /// A unique identifier of DICOM (UI): up to 64 digits and points. As it is.

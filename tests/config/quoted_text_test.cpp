@@ -24,7 +24,8 @@ TEST_CASE("values are shown where they obey their grammar") {
 
 TEST_CASE("other values aren't repeated") {
   for (const std::string& text : {std::string("Doe^Jane"), std::string("DOE^JANE"), std::string(17, 'A'), std::string(),
-                                  std::string("RGB\x1b[2J"), std::string("RGB\n"), std::string("rgb")}) {
+                                  std::string("RGB\x1b[2J"), std::string("RGB\n"), std::string("rgb"),
+                                  std::string("DOE JANE"), std::string("RGB ")}) {
     CAPTURE(text);
     CHECK(shown_code(text) == unknown_value);
   }
