@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <system_error>
+#include <utility>
 
 #include <slidestream/error.hpp>
 
@@ -13,85 +14,6 @@ namespace slidestream {
 
 namespace {
 
-class CsvParser {
- public:
-  CsvParser(std::string_view text, std::string_view origin, char separator)
-      : text_(text), origin_(origin), separator_(separator) {}
-
-  std::vector<CsvRecord> parse() {
-    std::vector<CsvRecord> records;
-    while (at_ < text_.size()) {
-      CsvRecord record = next_record();
-      // An empty line is one empty field without quotes.
-      if (record.fields.size() > 1 || !record.fields.front().empty()) records.push_back(std::move(record));
-    }
-    return records;
-  }
-
- private:
-  bool at(char c) const { return at_ < text_.size() && text_[at_] == c; }
-  bool at_line_end() const { return at_ == text_.size() || text_[at_] == '\n' || text_[at_] == '\r'; }
-
-  [[noreturn]] void fail(std::size_t line, const std::string& what) const {
-    throw ConfigError(origin_ + ":" + std::to_string(line) + ": " + what);
-  }
-
-  [[noreturn]] void fail_after_quote() const {
-    const char* wanted = separator_ == ';' ? "semicolon" : separator_ == '\t' ? "tab" : "comma";
-    throw ConfigError(origin_ + ":" + std::to_string(line_) + ": text after a closing quote; expected a " + wanted +
-                      " or a new line");
-  }
-
-  CsvRecord next_record() {
-    CsvRecord record;
-    record.line = line_;
-    do {
-      if (record.fields.size() == most_csv_fields) {
-        fail(record.line, "more than " + std::to_string(most_csv_fields) + " fields in one record");
-      }
-      record.fields.push_back(at('"') ? quoted_field() : plain_field());
-    } while (at(separator_) && ++at_ > 0);
-    skip_line_end();
-    return record;
-  }
-
-  std::string plain_field() {
-    const std::size_t begin = at_;
-    while (!at_line_end() && text_[at_] != separator_) ++at_;
-    return std::string(text_.substr(begin, at_ - begin));
-  }
-
-  std::string quoted_field() {
-    const std::size_t opened = line_;
-    std::string field;
-    for (++at_;; ++at_) {
-      if (at_ == text_.size()) fail(opened, "a quote is opened and never closed");
-      if (text_[at_] == '"') {
-        ++at_;
-        if (!at('"')) break;
-      }
-      if (text_[at_] == '\n') ++line_;
-      field += text_[at_];
-    }
-    if (!at_line_end() && text_[at_] != separator_) fail_after_quote();
-    return field;
-  }
-
-  void skip_line_end() {
-    if (at_ == text_.size()) return;
-    const bool carriage_return = at('\r');
-    ++at_;
-    if (carriage_return && at('\n')) ++at_;
-    ++line_;
-  }
-
-  std::string_view text_;
-  std::string origin_;
-  char separator_;
-  std::size_t at_ = 0;
-  std::size_t line_ = 1;
-};
-
 std::string_view without_spaces(std::string_view text) {
   const auto first = text.find_first_not_of(" \t");
   return first == std::string_view::npos ? std::string_view()
@@ -99,6 +21,67 @@ std::string_view without_spaces(std::string_view text) {
 }
 
 }  // namespace
+
+void CsvReader::fail(std::size_t line, const std::string& what) const {
+  throw ConfigError(origin_ + ":" + std::to_string(line) + ": " + what);
+}
+
+void CsvReader::fail_after_quote() const {
+  const char* wanted = separator_ == ';' ? "semicolon" : separator_ == '\t' ? "tab" : "comma";
+  fail(line_, std::string("text after a closing quote; expected a ") + wanted + " or a new line");
+}
+
+std::optional<CsvRecord> CsvReader::next() {
+  while (at_ < text_.size()) {
+    CsvRecord record = next_record();
+    // An empty line is one empty field without quotes.
+    if (record.fields.size() > 1 || !record.fields.front().empty()) return record;
+  }
+  return std::nullopt;
+}
+
+CsvRecord CsvReader::next_record() {
+  CsvRecord record;
+  record.line = line_;
+  do {
+    if (record.fields.size() == most_csv_fields) {
+      fail(record.line, "more than " + std::to_string(most_csv_fields) + " fields in one record");
+    }
+    record.fields.push_back(at('"') ? quoted_field() : plain_field());
+  } while (at(separator_) && ++at_ > 0);
+  skip_line_end();
+  return record;
+}
+
+std::string CsvReader::plain_field() {
+  const std::size_t begin = at_;
+  while (!at_line_end() && text_[at_] != separator_) ++at_;
+  return std::string(text_.substr(begin, at_ - begin));
+}
+
+std::string CsvReader::quoted_field() {
+  const std::size_t opened = line_;
+  std::string field;
+  for (++at_;; ++at_) {
+    if (at_ == text_.size()) fail(opened, "a quote is opened and never closed");
+    if (text_[at_] == '"') {
+      ++at_;
+      if (!at('"')) break;
+    }
+    if (text_[at_] == '\n') ++line_;
+    field += text_[at_];
+  }
+  if (!at_line_end() && text_[at_] != separator_) fail_after_quote();
+  return field;
+}
+
+void CsvReader::skip_line_end() {
+  if (at_ == text_.size()) return;
+  const bool carriage_return = at('\r');
+  ++at_;
+  if (carriage_return && at('\n')) ++at_;
+  ++line_;
+}
 
 std::string column_name(std::string_view cell) {
   std::string name(without_spaces(cell));
@@ -134,7 +117,10 @@ std::string_view without_bom(std::string_view text) {
 }
 
 std::vector<CsvRecord> parse_csv(std::string_view text, std::string_view origin, char separator) {
-  return CsvParser(without_bom(text), origin, separator).parse();
+  CsvReader reader(without_bom(text), origin, separator);
+  std::vector<CsvRecord> records;
+  while (std::optional<CsvRecord> record = reader.next()) records.push_back(std::move(*record));
+  return records;
 }
 
 std::string spreadsheet_text(std::string_view text) {

@@ -17,11 +17,37 @@ struct CsvRecord {
 /// Most fields of a record: a table may have a column for each gene.
 inline constexpr std::size_t most_csv_fields = std::size_t{1} << 16;
 
-/// Splits RFC 4180 text into records: quoted fields may hold commas, doubled quotes and line ends; records end in LF,
-/// CRLF or CR; a byte order mark is skipped, and so are empty lines. `origin` is what errors call the text, and
-/// `separator` stands in place of the comma.
-/// \throws ConfigError that names the line, for a quote that isn't closed, text after a closing quote, or a record of
-/// more than `most_csv_fields` fields.
+/// Splits RFC 4180 text into records, one at a time: quoted fields may hold commas, doubled quotes and line ends;
+/// records end in LF, CRLF or CR; empty lines are skipped.
+class CsvReader {
+ public:
+  /// \param text  outlives this. \param origin  what errors call it. \param separator  in place of the comma
+  /// \param line  that the text begins in
+  CsvReader(std::string_view text, std::string_view origin, char separator = ',', std::size_t line = 1)
+      : text_(text), origin_(origin), separator_(separator), line_(line) {}
+
+  /// The next record; nothing at the end. \throws ConfigError that names the line, for a quote that isn't closed, text
+  /// after a closing quote, or a record of more than `most_csv_fields` fields.
+  std::optional<CsvRecord> next();
+
+ private:
+  bool at(char c) const { return at_ < text_.size() && text_[at_] == c; }
+  bool at_line_end() const { return at_ == text_.size() || text_[at_] == '\n' || text_[at_] == '\r'; }
+  [[noreturn]] void fail(std::size_t line, const std::string& what) const;
+  [[noreturn]] void fail_after_quote() const;
+  CsvRecord next_record();
+  std::string plain_field();
+  std::string quoted_field();
+  void skip_line_end();
+
+  std::string_view text_;
+  std::string origin_;
+  char separator_;
+  std::size_t at_ = 0;
+  std::size_t line_;
+};
+
+/// All records of a text, whose byte order mark is skipped. \throws ConfigError as `CsvReader::next`
 std::vector<CsvRecord> parse_csv(std::string_view text, std::string_view origin, char separator = ',');
 
 /// A header's cell as columns are told apart: small letters, without spaces around it.

@@ -19,8 +19,8 @@ namespace slidestream {
 
 namespace {
 
-/// Above the list of any archive.
-constexpr std::size_t largest_list = std::size_t{1} << 30;
+/// A million paths of 250 bytes. The table of a run's slides is read back up to the same size.
+constexpr std::size_t largest_list = std::size_t{1} << 28;
 
 constexpr std::array<std::string_view, 5> slide_columns = {"path", "wsi", "slide", "filename", "file"};
 
@@ -170,21 +170,35 @@ bool has_known_column(std::string_view text) {
   }
 }
 
-/// The text with empty lines in place of the comments (`#`) before a header that is known, so that lines keep their
-/// numbers. Nothing where there are none.
-std::optional<std::string> without_comments(std::string_view text) {
-  std::string rest;
+/// Where the header begins behind comments (`#`), if it is known. 0 where there are none.
+std::size_t behind_comments(std::string_view text) {
   std::size_t at = behind_line_ends(text, 0);
-  rest += text.substr(0, at);
-  if (at == text.size() || text[at] != '#') return std::nullopt;
-  while (at < text.size() && text[at] == '#') {
-    const std::size_t end = end_of_line(text, at);
-    at = behind_line_ends(text, end);
-    rest += text.substr(end, at - end);
-  }
+  if (at == text.size() || text[at] != '#') return 0;
+  while (at < text.size() && text[at] == '#') at = behind_line_ends(text, end_of_line(text, at));
   // Another first line with # may be a header, or a slide.
-  if (!has_known_column(text.substr(at))) return std::nullopt;
-  return rest += text.substr(at);
+  return has_known_column(text.substr(at)) ? at : 0;
+}
+
+/// Ends of lines: LF, CRLF or CR.
+std::size_t count_lines(std::string_view text) {
+  std::size_t lines = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    lines += text[i] == '\r' || (text[i] == '\n' && (i == 0 || text[i - 1] != '\r')) ? 1 : 0;
+  }
+  return lines;
+}
+
+/// The slide that a record names. \throws ConfigError naming its line
+ManifestLine entry_of(CsvRecord& record, std::size_t column, std::size_t mpp_at, const std::string& origin) {
+  const std::string place = origin + ":" + std::to_string(record.line);
+  if (column >= record.fields.size()) {
+    throw ConfigError(place + ": " + std::to_string(record.fields.size()) +
+                      (record.fields.size() == 1 ? " field" : " fields") + "; expected the path in field " +
+                      std::to_string(column + 1));
+  }
+  ManifestLine entry{record.line, std::move(record.fields[column])};
+  if (mpp_at < record.fields.size()) entry.mpp = mpp_of(record.fields[mpp_at], place);
+  return entry;
 }
 
 /// Refuses a list in UTF-16, as spreadsheets save "Unicode text", and others at their first NUL byte.
@@ -220,10 +234,10 @@ std::string read_standard_input() {
     if (count == 0) return text;
     const std::string_view piece(buffer, static_cast<std::size_t>(count));
     check(piece);
-    text += piece;
-    if (text.size() > largest_list) {
+    if (piece.size() > largest_list - text.size()) {
       throw ConfigError(origin + ": larger than " + std::to_string(largest_list >> 20) + " MiB");
     }
+    text += piece;
   }
 }
 
@@ -246,17 +260,19 @@ std::vector<ManifestLine> list_entries(std::string_view text) {
   return entries;
 }
 
-std::vector<CsvRecord> list_records(std::string_view text, const std::string& origin) {
+CsvReader list_reader(std::string_view text, const std::string& origin) {
   constexpr std::string_view key = "sep=";
   text = without_bom(text);
-  const std::optional<std::string> rest = without_comments(text);
-  if (rest) text = *rest;
+  if (const std::size_t at = behind_comments(text); at > 0) {
+    const std::string_view table = text.substr(at);
+    return {table, origin, header_separator(table), 1 + count_lines(text.substr(0, at))};
+  }
   const std::string_view first = text.substr(0, text.find_first_of("\r\n"));
   if (first.size() != key.size() + 1 || column_name(first.substr(0, key.size())) != key) {
-    return parse_csv(text, origin, header_separator(text));
+    return {text, origin, header_separator(text)};
   }
   // An empty line in its place: lines keep their numbers.
-  return parse_csv(text.substr(first.size()), origin, first.back());
+  return {text.substr(first.size()), origin, first.back()};
 }
 
 std::size_t named_columns(const std::vector<std::string>& header, std::size_t least) {
@@ -284,51 +300,48 @@ std::optional<std::size_t> slide_column(const std::vector<std::string>& header) 
 std::vector<ManifestLine> csv_entries(std::string_view text, const std::string& origin,
                                       const std::function<bool(const std::string&)>& is_slide,
                                       std::vector<std::string>& warnings) {
-  std::vector<CsvRecord> records = list_records(text, origin);
-  if (records.empty()) return {};
-  const auto& header = records.front().fields;
+  // Records aren't kept: their cells take many times the text's bytes.
+  CsvReader reader = list_reader(text, origin);
+  std::optional<CsvRecord> first = reader.next();
+  if (!first) return {};
+  std::optional<CsvRecord> record = reader.next();
+  const auto& header = first->fields;
   const auto named = slide_column(header);
   const bool has_header = named || is_header(header, is_slide);
   std::size_t column = named.value_or(0);
-  if (has_header && !named && records.size() > 1) {
-    const auto& fields = records[1].fields;
-    const auto found = std::ranges::find_if(fields, is_slide);
-    if (found != fields.end()) column = static_cast<std::size_t>(found - fields.begin());
+  if (has_header && !named && record) {
+    const auto found = std::ranges::find_if(record->fields, is_slide);
+    if (found != record->fields.end()) column = static_cast<std::size_t>(found - record->fields.begin());
   }
   if (has_header && column < header.size() && column_name(header[column]) != slide_columns.front()) {
     // A cell of an unknown name may be a slide's, or a patient's: it isn't repeated.
     warnings.push_back(origin + ": " +
                        (named ? "the slides are those of column '" + one_line(header[column]) + "'"
-                              : "line " + std::to_string(records.front().line) +
+                              : "line " + std::to_string(first->line) +
                                     " is taken for a header without a column path; the slides are those of column " +
                                     std::to_string(column + 1)));
   }
   if (named) require_only(header, *named, origin);
   const std::size_t mpp_at = has_header ? mpp_column(header, origin) : no_column;
   if (has_header && mpp_at == no_column) warn_of_slips(header, column, origin, warnings);
-  const auto is_said = [](const std::string& cell) { return !is_blank(cell); };
-  if (!has_header && std::ranges::any_of(records, [&](const CsvRecord& record) {
-        return std::ranges::any_of(record.fields.begin() + 1, record.fields.end(), is_said);
-      })) {
-    warnings.push_back(origin +
-                       ": has no header, so cells after the path aren't read; name the columns in a first line, such "
-                       "as path,mpp");
-  }
   // Once: there may be as many lines as columns.
   const std::size_t columns = named_columns(header, column + 1);
   std::vector<ManifestLine> entries;
-  for (std::size_t i = has_header ? 1 : 0; i < records.size(); ++i) {
-    CsvRecord& record = records[i];
-    const std::string place = origin + ":" + std::to_string(record.line);
-    if (has_header) require_no_surplus(columns, record, origin);
-    if (column >= record.fields.size()) {
-      throw ConfigError(place + ": " + std::to_string(record.fields.size()) +
-                        (record.fields.size() == 1 ? " field" : " fields") + "; expected the path in field " +
-                        std::to_string(column + 1));
+  bool has_further_cells = false;
+  const auto add = [&](CsvRecord& from) {
+    if (has_header) {
+      require_no_surplus(columns, from, origin);
+    } else {
+      has_further_cells = has_further_cells || !std::all_of(from.fields.begin() + 1, from.fields.end(), is_blank);
     }
-    ManifestLine entry{record.line, std::move(record.fields[column])};
-    if (mpp_at < record.fields.size()) entry.mpp = mpp_of(record.fields[mpp_at], place);
-    entries.push_back(std::move(entry));
+    entries.push_back(entry_of(from, column, mpp_at, origin));
+  };
+  if (!has_header) add(*first);
+  for (; record; record = reader.next()) add(*record);
+  if (has_further_cells) {
+    warnings.push_back(origin +
+                       ": has no header, so cells after the path aren't read; name the columns in a first line, such "
+                       "as path,mpp");
   }
   return entries;
 }

@@ -19,16 +19,16 @@ struct ManifestLine {
 };
 
 /// The text of a list that the user names; "-" is standard input. \throws ConfigError that names it and the cause, such
-/// as UTF-16; at the first NUL byte, which no text has, also the line
+/// as UTF-16 or more than 256 MiB; at the first NUL byte, which no text has, also the line
 std::string read_list(const std::string& input);
 
 /// Of a text with a path a line: blank lines and comments (`#`) are left out.
 std::vector<ManifestLine> list_entries(std::string_view text);
 
-/// Lines of a table. Columns are separated by what a first line "sep=;" says, as Excel has it; or by a semicolon or tab
-/// where that makes a column of the header that is known; else by a comma. Lines before a header with a known column
-/// that begin with # are comments. \throws ConfigError as `parse_csv`
-std::vector<CsvRecord> list_records(std::string_view text, const std::string& origin);
+/// Reads lines of a table, which outlives it. Columns are separated by what a first line "sep=;" says, as Excel has it;
+/// or by a semicolon or tab where that makes a column of the header that is known; else by a comma. Lines before a
+/// header with a known column that begin with # are comments.
+CsvReader list_reader(std::string_view text, const std::string& origin);
 
 /// How many columns a header names: blank cells at its end don't count, but for its first `least`, as a separator there
 /// names no column.

@@ -50,6 +50,8 @@ std::string read_file(const std::filesystem::path& file, std::size_t largest, Fi
   };
   if (regular && static_cast<std::uint64_t>(status.st_size) > largest) too_large();
   std::string text;
+  // Without copies as it grows.
+  if (regular) text.reserve(static_cast<std::size_t>(status.st_size));
   std::vector<char> buffer(65536);
   while (true) {
     const ::ssize_t count = ::read(opened.number, buffer.data(), buffer.size());
@@ -58,8 +60,8 @@ std::string read_file(const std::filesystem::path& file, std::size_t largest, Fi
     if (count == 0) return text;
     const std::string_view piece(buffer.data(), static_cast<std::size_t>(count));
     if (look) look(piece);
+    if (piece.size() > largest - text.size()) too_large();
     text += piece;
-    if (text.size() > largest) too_large();
   }
 }
 

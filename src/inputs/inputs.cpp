@@ -80,22 +80,11 @@ class Expander {
 
   void add_input(const std::string& input) {
     if (input == "-") {
-      add_entries(list_entries(read_list(input)), "standard input", {});
+      add_list(input, {});
     } else if (is_folder(input) || !(has_suffix(input, ".list") || has_suffix(input, ".csv"))) {
       add_path(input);
     } else {
-      const std::string text = read_list(input);
-      const fs::path base = fs::path(input).parent_path();
-      const auto is_slide = [&base, this](const std::string& cell) {
-        if (kind_ == InputKind::volume) return is_named_as(kind_, cell);
-        // Neither a path nor something to ask the system about.
-        if (cell.empty() || cell.size() > longest_path) return !cell.empty();
-        const std::string path = (base / cell).string();
-        return has_slide_suffix(path) || exists(path);
-      };
-      add_entries(
-          has_suffix(input, ".list") ? list_entries(text) : csv_entries(text, input, is_slide, inputs_.warnings), input,
-          base);
+      add_list(input, fs::path(input).parent_path());
     }
   }
 
@@ -149,6 +138,24 @@ class Expander {
   static bool is_folder(const std::string& path) {
     std::error_code code;
     return fs::is_directory(path, code);
+  }
+
+  void add_list(const std::string& input, const fs::path& base) {
+    add_entries(entries_of(input, base), input == "-" ? "standard input" : input, base);
+  }
+
+  /// The text isn't in memory any more.
+  std::vector<ManifestLine> entries_of(const std::string& input, const fs::path& base) {
+    const std::string text = read_list(input);
+    if (!has_suffix(input, ".csv")) return list_entries(text);
+    const auto is_slide = [&base, this](const std::string& cell) {
+      if (kind_ == InputKind::volume) return is_named_as(kind_, cell);
+      // Neither a path nor something to ask the system about.
+      if (cell.empty() || cell.size() > longest_path) return !cell.empty();
+      const std::string path = (base / cell).string();
+      return has_slide_suffix(path) || exists(path);
+    };
+    return csv_entries(text, input, is_slide, inputs_.warnings);
   }
 
   void add_entries(const std::vector<ManifestLine>& entries, const std::string& origin, const fs::path& base) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <slidestream/error.hpp>
 #include <system_error>
 
@@ -15,10 +16,10 @@ namespace slidestream::report {
 Cohorts::Cohorts(const std::string& manifest, const std::string& column) {
   namespace fs = std::filesystem;
   const std::string text = read_text_file(manifest, FileOrigin::given);
-  const std::vector<CsvRecord> records = list_records(text, manifest);
-  if (records.empty())
-    throw ConfigError(manifest + ": is empty; expected a header with the column " + one_line(column));
-  const std::vector<std::string>& header = records.front().fields;
+  CsvReader reader = list_reader(text, manifest);
+  const std::optional<CsvRecord> first = reader.next();
+  if (!first) throw ConfigError(manifest + ": is empty; expected a header with the column " + one_line(column));
+  const std::vector<std::string>& header = first->fields;
   const auto wanted = find_column(header, column);
   if (!wanted) {
     throw ConfigError(manifest + ": has no column '" + one_line(column) + "'" + did_you_mean(column, header));
@@ -30,9 +31,9 @@ Cohorts::Cohorts(const std::string& manifest, const std::string& column) {
   const std::size_t path_at = slides.value_or(0);
   const std::size_t cohort_at = *wanted;
   const std::size_t columns = named_columns(header);
-  for (std::size_t i = 1; i < records.size(); ++i) {
-    require_no_surplus(columns, records[i], manifest);
-    const std::vector<std::string>& fields = records[i].fields;
+  while (const std::optional<CsvRecord> record = reader.next()) {
+    require_no_surplus(columns, *record, manifest);
+    const std::vector<std::string>& fields = record->fields;
     if (path_at >= fields.size() || cohort_at >= fields.size() || fields[path_at].empty()) continue;
     const fs::path file = fs::path(manifest).parent_path() / fields[path_at];
     std::error_code code;
