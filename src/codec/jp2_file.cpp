@@ -85,10 +85,14 @@ std::optional<Jp2File> read_jp2_file(std::span<const std::byte> bytes) noexcept 
     if (type == box("cdef")) return read_channels(contents, file);
     return type != box("colr") || read_colours(contents, file);
   };
-  const bool is_sound = for_each_box(bytes, [&](std::uint64_t type, std::span<const std::byte> contents) {
+  bool is_header_sound = true;
+  const bool are_whole = for_each_box(bytes, [&](std::uint64_t type, std::span<const std::byte> contents) {
     if (type == box("jp2c") && file.codestream.empty()) file.codestream = contents;
-    return type != box("jp2h") || for_each_box(contents, read_header);
+    if (type == box("jp2h")) is_header_sound = for_each_box(contents, read_header);
+    return is_header_sound;
   });
+  // Bytes that are no box may follow the codestream, such as the one that makes a DICOM fragment even.
+  const bool is_sound = is_header_sound && (are_whole || !file.codestream.empty());
   return is_sound ? std::optional(file) : std::nullopt;
 }
 

@@ -24,7 +24,8 @@ struct Jp2File {
 /// Whether `bytes` begin as a JP2 file does.
 bool is_jp2_file(std::span<const std::byte> bytes) noexcept;
 
-/// Reads the boxes of a JP2 file. \returns nothing where a box is cut, or too short for what it begins to say.
+/// Reads the boxes of a JP2 file. What follows its codestream need not be one. \returns nothing where a box up to there
+/// is cut, or one of the header is too short for what it begins to say.
 std::optional<Jp2File> read_jp2_file(std::span<const std::byte> bytes) noexcept;
 
 }  // namespace slidestream

@@ -50,8 +50,8 @@ constexpr std::uint64_t most_codestream_blocks = std::uint64_t{1} << 18;
 ///   aren't the colours (palette, reordered channels).
 Codestream parse_codestream(std::span<const std::byte> bytes);
 
-/// What the main header and that of the first tile-part say of a bare codestream, of which only the front is there.
-/// \throws TileError for damage, and where the front ends inside the headers.
+/// What the main header and that of the first tile-part say of a bare codestream, of which only the front is there. All
+/// of a JP2 file is wanted. \throws TileError for damage, and where the front ends inside what is wanted.
 Codestream parse_front(std::span<const std::byte> front);
 
 }  // namespace slidestream

@@ -1,7 +1,6 @@
 #include "slide/tile_colour.hpp"
 
 #include <algorithm>
-#include <array>
 #include <slidestream/error.hpp>
 #include <vector>
 
@@ -24,12 +23,7 @@ CodedFrame frame_of_jpeg(std::span<const std::byte> front) {
   return frame;
 }
 
-/// As far as its first headers say; of a JP2 file all of it is wanted.
-CodedFrame frame_of_jpeg2000(std::span<const std::byte> front) {
-  constexpr std::array soc = {std::byte{0xFF}, std::byte{0x4F}};
-  const bool is_bare = front.size() >= soc.size() && std::equal(soc.begin(), soc.end(), front.begin());
-  return frame_of(is_bare ? parse_front(front) : parse_codestream(front));
-}
+CodedFrame frame_of_jpeg2000(std::span<const std::byte> front) { return frame_of(parse_front(front)); }
 
 }  // namespace
 

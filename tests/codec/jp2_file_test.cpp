@@ -111,6 +111,36 @@ TEST_CASE("Palettes and channels of a JP2 file are the CPU's to judge") {
   }
 }
 
+TEST_CASE("What follows the codestream of a JP2 file need not be a box") {
+  const Bytes file = file_of({colours(16)});
+  for (const Bytes& rest : {Bytes(1), Bytes(7), Bytes(8), Bytes(9), Bytes(20, std::byte{0xFF}), number(9, 4),
+                            box("free", Bytes(3)), joined({box("free", Bytes(3)), Bytes(1)})}) {
+    CAPTURE(rest.size());
+    const std::optional<Jp2File> read = read_jp2_file(joined({file, rest}));
+    REQUIRE(read);
+    CHECK(std::ranges::equal(read->codestream, codestream(3)));
+    CHECK(is_for_devices(joined({file, rest})));
+  }
+  // One that is a header is read.
+  const std::optional<Jp2File> late = read_jp2_file(joined({file, box("jp2h", box("pclr", Bytes(8)))}));
+  REQUIRE(late);
+  CHECK(late->has_palette);
+  CHECK_FALSE(read_jp2_file(joined({file, box("jp2h", number(7, 4))})));
+}
+
+TEST_CASE("The box of a JP2 file's codestream may say a length of 8 bytes, or none") {
+  const Bytes head = joined({box("jP  ", number(0x0D0A870A, 4)), box("jp2h", colours(16))});
+  const Bytes name = box("jp2c", {});
+  const Bytes type(name.begin() + 4, name.end());
+  const Bytes long_box = joined({number(1, 4), type, number(16 + codestream(3).size(), 8), codestream(3)});
+  const Bytes last_box = joined({number(0, 4), type, codestream(3)});
+  for (const Bytes& file : {joined({head, long_box}), joined({head, long_box, Bytes(1)}), joined({head, last_box})}) {
+    const std::optional<Jp2File> read = read_jp2_file(file);
+    REQUIRE(read);
+    CHECK(std::ranges::equal(read->codestream, codestream(3)));
+  }
+}
+
 TEST_CASE("Boxes of a JP2 file that are cut make it none") {
   const Bytes file = file_of({colours(16)});
   const std::size_t codestream_at = file.size() - codestream(3).size() - 8;

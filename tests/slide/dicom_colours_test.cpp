@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <slidestream/slide.hpp>
@@ -127,6 +128,42 @@ TEST_CASE("DICOM: components of JPEG 2000 that are sampled apart are YCbCr, and 
   const auto slide = Slide::open(folder.write("slide.dcm", file_of(apart, Codec::jpeg2000, "YBR_ICT").encode()));
   CHECK(read_level_rgb(*slide) == pixels_as_ycbcr(apart)[1]);
   CHECK(slide->info().warnings == Lines{});
+}
+
+TEST_CASE("DICOM: a frame may be a JP2 file, and have a byte that makes it even") {
+  const TemporaryFolder folder;
+  const auto open = [&](const Bytes& frame, const char* says) {
+    return Slide::open(folder.write("slide.dcm", file_of(frame, Codec::jpeg2000, says).encode()));
+  };
+  Bytes transformed = encode_jpeg2000(small_picture(), {.irreversible = false, .jp2 = true});
+  // Odd frames get one more.
+  for (int i = 0; i < 3; ++i, transformed.emplace_back()) {
+    const auto slide = open(transformed, "YBR_RCT");
+    CHECK(read_level_rgb(*slide) == small_picture().data);
+    CHECK(slide->info().warnings == Lines{});
+  }
+  const Bytes plain = encode_jpeg2000(small_picture(), {.irreversible = false, .colour_transform = false, .jp2 = true});
+  CHECK(open(plain, "YBR_ICT")->info().warnings ==
+        Lines{"its JPEG 2000 codestreams have no component transform, and PhotometricInterpretation is YBR_ICT: taken "
+              "as YCbCr"});
+}
+
+TEST_CASE("DICOM: JPEG 2000 that is YCbCr by itself under the label RGB gets a line") {
+  const TemporaryFolder folder;
+  const auto lines = [&](const Bytes& frame, const char* says) {
+    return Slide::open(folder.write("slide.dcm", file_of(frame, Codec::jpeg2000, says).encode()))->info().warnings;
+  };
+  Bytes sycc = encode_jpeg2000(small_picture(), {.irreversible = false, .colour_transform = false, .jp2 = true});
+  const Bytes box = bytes_of({"colr\1\0\0\0\0\0\x10", 11});
+  const auto found = std::search(sycc.begin(), sycc.end(), box.begin(), box.end());
+  REQUIRE(found != sycc.end());
+  found[10] = std::byte{18};
+  const Bytes apart = encode_jpeg2000(
+      small_picture(), {.irreversible = false, .colour_transform = false, .chroma_dx = 2, .chroma_dy = 2});
+  const std::string taken = ", which means YCbCr, and PhotometricInterpretation is RGB: taken as YCbCr";
+  CHECK(lines(sycc, "RGB") == Lines{"its JPEG 2000 frames are JP2 files that say sYCC" + taken});
+  CHECK(lines(apart, "RGB") == Lines{"its JPEG 2000 frames have subsampled components" + taken});
+  CHECK(lines(sycc, "YBR_FULL") == Lines{});
 }
 
 TEST_CASE("DICOM: JPEG is what PhotometricInterpretation says, and a mark that contradicts it is a line") {

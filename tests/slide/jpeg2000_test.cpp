@@ -116,6 +116,27 @@ TEST_CASE("JP2 files are told by their first bytes") {
   check_bad(Bytes(wrapped.begin(), wrapped.begin() + 60), "JP2");
 }
 
+TEST_CASE("zeros may follow a codestream, also one whose last tile-part reaches up to EOC") {
+  const Picture picture = make_picture(64, 48, 3, 7);
+  for (const bool jp2 : {false, true}) {
+    CAPTURE(jp2);
+    Bytes tile = encode_jpeg2000(picture, {.irreversible = false, .jp2 = jp2});
+    const Bytes sot = {std::byte{0xFF}, std::byte{0x90}, std::byte{0}, std::byte{10}};
+    const auto part = std::search(tile.begin(), tile.end(), sot.begin(), sot.end());
+    REQUIRE(part != tile.end());
+    std::fill_n(part + 6, 4, std::byte{0});
+    if (jp2) {
+      const Bytes name = {std::byte{'j'}, std::byte{'p'}, std::byte{'2'}, std::byte{'c'}};
+      const auto box = std::search(tile.begin(), tile.end(), name.begin(), name.end());
+      REQUIRE(box != tile.end());
+      std::fill_n(box - 4, 4, std::byte{0});  // up to the end of the file
+    }
+    for (int i = 0; i < 3; ++i, tile.emplace_back()) {
+      CHECK(OneTile(tile, 34712, rgb_photometric).read() == formula(picture));
+    }
+  }
+}
+
 TEST_CASE("several tiles in one codestream") {
   const Picture picture = make_picture(64, 48, 3, 8);
   const Bytes tile = encode_jpeg2000(picture, {.irreversible = false, .tile_size = 20});

@@ -74,10 +74,17 @@ std::string compare_jpeg(const Level& level, const std::string& said, const Leve
   return {};
 }
 
-/// Whether a codestream's components are as they were given to it, as far as its first headers say.
-bool has_no_transform(std::span<const std::byte> front) {
-  const Codestream stream = parse_front(front);
-  return stream.components.size() >= 3 && !stream.colour_transform && !stream.sampled_apart();
+std::string compare_jpeg2000(const Level& level, const std::string& said, const Codestream& stream) {
+  if (stream.components.size() < 3 || stream.colour_transform) return {};
+  const bool is_ycbcr = level.colour == Colour::ycbcr;
+  if (stream.jp2_says_ycbcr || stream.sampled_apart()) {
+    const char* what = stream.jp2_says_ycbcr ? "are JP2 files that say sYCC" : "have subsampled components";
+    return is_ycbcr ? std::string()
+                    : line_of(std::string("JPEG 2000 frames ") + what + ", which means YCbCr", said, "YCbCr");
+  }
+  // YBR_ICT and YBR_RCT are what component transforms give.
+  if (said != "YBR_ICT" && (is_ycbcr || !said.starts_with("YBR_"))) return {};
+  return line_of("JPEG 2000 codestreams have no component transform", said, is_ycbcr ? "YCbCr" : "RGB");
 }
 
 }  // namespace
@@ -89,12 +96,9 @@ std::string compare_colour(const Level& level, const std::string& said, const Le
     const auto content = parse_head(coding, files, budget, parse_jpeg);
     return content ? compare_jpeg(level, said, coding, *content) : std::string();
   }
-  // YBR_ICT and YBR_RCT are what component transforms give.
-  const bool is_of_transform = said == "YBR_ICT" || (level.colour == Colour::rgb && said.starts_with("YBR_"));
-  if (level.codec != Codec::jpeg2000 || !is_of_transform) return {};
-  if (!parse_head(coding, files, budget, has_no_transform).value_or(false)) return {};
-  const char* taken = level.colour == Colour::ycbcr ? "YCbCr" : "RGB";
-  return line_of("JPEG 2000 codestreams have no component transform", said, taken);
+  if (level.codec != Codec::jpeg2000) return {};
+  const auto stream = parse_head(coding, files, budget, parse_front);
+  return stream ? compare_jpeg2000(level, said, *stream) : std::string();
 }
 
 }  // namespace slidestream::dicom
