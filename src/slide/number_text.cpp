@@ -85,7 +85,10 @@ std::optional<double> micrometres_of(std::string_view unit) {
 
 std::optional<double> said_pixel_size(const std::optional<double>& micrometres, std::string_view what, SlideInfo& info,
                                       double most) {
-  if (!micrometres || (*micrometres >= least_pixel_size && *micrometres <= most)) return micrometres;
+  const auto is_size = [most](double size) {
+    return size >= least_pixel_size && size <= most && size < most_pixel_size;
+  };
+  if (!micrometres || is_size(*micrometres)) return micrometres;
   std::ostringstream text;
   text << what << " is " << *micrometres << " micrometres, no size of a slide's pixel: it is passed over";
   info.warnings.push_back(text.str());

@@ -17,12 +17,13 @@ std::optional<double> said_number(std::string_view text, std::string_view what, 
 /// for what is no length, such as "pixel".
 std::optional<double> micrometres_of(std::string_view unit);
 
-/// Micrometres of the largest pixel that a slide may have.
+/// Micrometres that every slide's pixel is below. Writers that know no size fill in a millimetre.
 constexpr double most_pixel_size = 1000.0;
 /// Micrometres above which resolutions, and sizes beside an objective, aren't those of a slide.
 constexpr double most_scanned_pixel_size = 20.0;
 
-/// A pixel size in micrometres as a slide may have it: from 0.001 to `most`. Another one adds a warning and is none.
+/// A pixel size in micrometres as a slide may have it: from 0.001 to `most`, and below `most_pixel_size`. Another one
+/// adds a warning and is none.
 std::optional<double> said_pixel_size(const std::optional<double>& micrometres, std::string_view what, SlideInfo& info,
                                       double most = most_pixel_size);
 

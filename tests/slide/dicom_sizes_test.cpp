@@ -132,7 +132,7 @@ TEST_CASE("DICOM: a level's PixelSpacing may contradict that of the largest imag
   check("0.00098\\0.00098", {});
   check("0.004\\0.004", {});
   check("0.00095\\0.00095", contradiction("0.475"));
-  check("0.0005\\0.0005", contradiction("0.25"));
+  check("0.00055\\0.00055", contradiction("0.275"));
   check("0.001\\0.0005", contradiction("0.25 x 0.5"));
   check("0.01\\0.01", contradiction("5"));
 }
@@ -178,9 +178,11 @@ TEST_CASE("DICOM: a pixel size that no slide has is passed over, with a line") {
   // Of a small power pixels may be larger.
   CHECK(info_of("0.1\\0.1", "4").mpp.value_or(0) == doctest::Approx(100.0));
   CHECK(info_of("0.101\\0.101", "4").warnings == line("101"));
+  CHECK(info_of("0.101\\0.101", "1").warnings == line("101"));
   // Without an objective it may be a picture of the whole glass.
-  CHECK(info_of("0.25\\0.25", "").mpp.value_or(0) == doctest::Approx(250.0));
-  CHECK(info_of("2\\2", "").warnings == line("2000"));
+  CHECK(info_of("0.1\\0.1", "").mpp.value_or(0) == doctest::Approx(100.0));
+  CHECK(info_of("0.101\\0.101", "").warnings == line("101"));
+  check_none("1\\1", "", line("1000"));
   for (const char* none : {"0\\0", "0.00025\\0", "-0.00025\\0.00025"}) {
     CAPTURE(none);
     check_none(none, "40", {"PixelSpacing (0028,0030) isn't two numbers above 0: it is passed over"});
@@ -335,6 +337,23 @@ TEST_CASE("DICOM: smaller levels say the pixel size where the largest image does
   check_size(info_of(other, "0\\0", ""), 1.0, {"PixelSpacing (0028,0030) of a smaller level" + unsound});
   check_size(info_of({"0\\0", {}, {}}, "0.001\\0.001", "0\\0"), 0.5, {"PixelSpacing (0028,0030)" + unsound});
   check_size(info_of({"0.0005\\0.0005", {}, {}}, "0\\0", ""), 0.5, {});
+}
+
+TEST_CASE("DICOM: one PixelSpacing in levels of different sizes is no level's, and the imaged volume counts") {
+  const TemporaryFolder folder;
+  const auto info_of = [&](const Said& largest, const std::string& second, const std::string& third) {
+    return info_of_levels(folder, largest, {second, {}, {}}, {third, {}, {}});
+  };
+  const Lines repeated = {"PixelSpacing (0028,0030) is the same in levels of different sizes: it is passed over"};
+  for (const std::string& same : {std::string("1\\1"), std::string("0.0005\\0.0005")}) {
+    CAPTURE(same);
+    check_size(info_of({same, {}, {}}, same, same), 0.0, repeated);
+    check_size(info_of({same, {}, {}}, same, ""), 0.0, repeated);
+    check_size(info_of({same, 0.0375F, 0.025F}, same, same), 0.25, repeated);
+  }
+  // One level that says its own speaks for the largest image.
+  const SlideInfo info = info_of({"0.0005\\0.0005", {}, {}}, "0.001\\0.001", "0.0005\\0.0005");
+  CHECK(info.mpp.value_or(0) == doctest::Approx(0.5));
 }
 
 TEST_CASE("DICOM: levels' imaged volumes may contradict that of the largest image where no PixelSpacing is said") {

@@ -286,6 +286,7 @@ TEST_CASE("OpenSlide: sizes that aren't one pixel's are passed over, with a line
          "over; input.mpp sets the size"});
   const std::string no_size = " micrometres, no size of a slide's pixel: it is passed over";
   check("20000", "20000", {"openslide.mpp-x is 20000" + no_size, "openslide.mpp-y is 20000" + no_size});
+  check("1000", "1000", {"openslide.mpp-x is 1000" + no_size, "openslide.mpp-y is 1000" + no_size});
   check("1e-4", "1e-4", {"openslide.mpp-x is 0.0001" + no_size, "openslide.mpp-y is 0.0001" + no_size});
 }
 

@@ -321,6 +321,13 @@ TEST_CASE_FIXTURE(Fixture, "one size alone, absurd sizes, and sizes that differ"
     CHECK_FALSE(info.mpp.has_value());
     CHECK(info.warnings.size() == 2);
   }
+  // A millimetre is what writers fill in that know no size.
+  CHECK_FALSE(ome(size("1", "mm")).mpp.has_value());
+  CHECK(ome(size("1", "mm")).warnings.front() ==
+        "PhysicalSizeX is 1000 micrometres, no size of a slide's pixel: it is passed over");
+  CHECK(ome(size("0.999", "mm")).mpp.value_or(0.0) == doctest::Approx(999.0));
+  CHECK(described("Aperio\n|MPP = 1000").warnings ==
+        Lines{"MPP is 1000 micrometres, no size of a slide's pixel: it is passed over"});
   CHECK(described("Aperio\n|MPP = 4000").warnings ==
         Lines{"MPP is 4000 micrometres, no size of a slide's pixel: it is passed over"});
 }

@@ -57,6 +57,19 @@ SaidPixelSize size_by_levels(std::span<const Instance* const> images, SlideInfo&
   return size;
 }
 
+bool repeat_spacing(std::span<const Instance* const> images) {
+  const Instance& largest = *images.front();
+  if (!has_pixels(largest)) return false;
+  const SaidPixelSize said = size_by_spacing(largest, largest);
+  bool repeat = false;
+  for (const Instance* level : images.subspan(1)) {
+    if (!has_pixels(*level)) continue;
+    if (are_contrary(said, size_by_spacing(*level, *level))) return false;
+    repeat = repeat || differ(said, size_by_spacing(*level, largest), *level);
+  }
+  return repeat;
+}
+
 std::int64_t factor_by_spacing(const Instance& larger, const Instance& smaller) {
   constexpr double most_rounded = 1e-3;  // of the factor
   constexpr double largest_factor = 65536.0;

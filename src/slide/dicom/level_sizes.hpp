@@ -15,6 +15,10 @@ namespace slidestream::dicom {
 /// differ by more than 2 % and 2 pixels, with a warning. \param images  the largest first
 SaidPixelSize size_by_levels(std::span<const Instance* const> images, SlideInfo& info);
 
+/// Whether the others say the PixelSpacing of the largest image, which by their sizes isn't theirs: writers that know
+/// no size fill in one for all. \param images  the largest first
+bool repeat_spacing(std::span<const Instance* const> images);
+
 /// How many times larger pixels of an image are by PixelSpacing than those of a larger one, if that is 2, 4, 8, ...
 /// along both axes; else 0.
 std::int64_t factor_by_spacing(const Instance& larger, const Instance& smaller);

@@ -61,17 +61,23 @@ SaidPixelSize read_pixel_size(const std::vector<std::vector<OpenFile*>>& images,
     info.warnings.push_back(std::string(spacing_name) + " differs between its frames: it is passed over");
     return {};
   }
-  // Pixels of a scanner are about 10 micrometres divided by the power.
-  constexpr double most_by_power = 400.0;
-  const double most =
-      std::clamp(most_by_power / instance.magnification.value_or(0.1), most_scanned_pixel_size, most_pixel_size);
+  // Pixels of a scanner are about 10 micrometres divided by the power. Without one it may be a picture of the glass.
+  constexpr double most_by_power = 400.0, most_of_glass = 100.0;
+  const double by_power = instance.magnification ? most_by_power / *instance.magnification : most_of_glass;
+  const double most = std::clamp(by_power, most_scanned_pixel_size, most_of_glass);
   const auto size = [](const std::optional<double>& mm, std::int64_t pixels) {
     return mm && pixels > 0 ? std::optional(*mm * 1000.0 / static_cast<double>(pixels)) : std::nullopt;
   };
   SaidPixelSize said{size(instance.mm_x, 1), size(instance.mm_y, 1)};
-  const bool is_own = said.x.has_value();
-  warn_of_unsound_spacing(firsts, is_own, info);
-  if (!is_own) said = size_by_levels(firsts, info);
+  warn_of_unsound_spacing(firsts, said.x.has_value(), info);
+  const bool is_repeated = repeat_spacing(firsts);
+  const bool is_own = said.x && !is_repeated;
+  if (is_repeated) {
+    said = {};
+    info.warnings.push_back(std::string(spacing_name) + " is the same in levels of different sizes: it is passed over");
+  } else if (!is_own) {
+    said = size_by_levels(firsts, info);
+  }
   const std::string place = is_own ? spacing_name : std::string(spacing_name) + " of smaller levels";
   if (!are_far_apart(said)) {
     // Both or none: one line is enough.
