@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <cstdarg>
 #include <cstring>
 #include <fstream>
 #include <string>
@@ -156,4 +157,17 @@ void openslide_cache_release(Cache* cache) {
 }
 
 void openslide_set_cache(Handle* handle, Cache*) { handle->has_cache = true; }
+
+// What OpenSlide 3 is linked with has these.
+using TiffHandler = void (*)(const char*, const char*, std::va_list);
+
+TiffHandler TIFFSetWarningHandler(TiffHandler handler) {
+  state().prints_warnings = handler != nullptr;
+  return nullptr;
+}
+
+TiffHandler TIFFSetErrorHandler(TiffHandler handler) {
+  state().prints_errors = handler != nullptr;
+  return nullptr;
+}
 }

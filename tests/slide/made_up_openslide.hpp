@@ -52,6 +52,8 @@ struct MadeUpOpenSlide {
   std::size_t cached = 0;  ///< bytes of the last one
   int without_cache = 0;   ///< reads by a handle that was given none
   std::vector<Read> reads;
+  bool prints_warnings = true;  ///< its libtiff does
+  bool prints_errors = true;
 
   /// The pixel at a place of level 0: premultiplied alpha, red, green, blue. All alphas occur.
   static constexpr std::uint32_t pixel(std::int64_t x, std::int64_t y) {

@@ -75,6 +75,9 @@ TEST_CASE_FIXTURE(Fixture, "levels, pixel sizes and a hundred regions are compar
   CHECK(found.text == "agrees with OpenSlide 4.9.made-up: 1 level, mpp, 100 regions");
   CHECK(found.verdict == Verdict::agrees);
   CHECK(library().reads.size() == 100);
+  // Its libtiff prints nothing beside that.
+  CHECK_FALSE(library().prints_warnings);
+  CHECK_FALSE(library().prints_errors);
   // What OpenSlide doesn't know, and resolutions for printing, are no differences.
   library().properties.clear();
   CHECK(opinion().verdict == Verdict::agrees);

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdarg>
 #include <cstdlib>
 #include <exception>
 #include <map>
@@ -139,6 +140,13 @@ Library::Library(const std::string& file, void* handle) {
   may_have("openslide_cache_release", all.cache_release);
   if (all.cache_create != nullptr && all.cache_release != nullptr) may_have("openslide_set_cache", all.set_cache);
   if (all.read_icc_profile == nullptr) all.get_icc_profile_size = nullptr;
+  // OpenSlide 3 lets its libtiff print what it warns of. A libtiff inside of OpenSlide has no names.
+  using TiffHandler = void (*)(const char*, const char*, std::va_list);
+  TiffHandler (*set_handler)(TiffHandler) = nullptr;
+  for (const char* name : {"TIFFSetWarningHandler", "TIFFSetErrorHandler"}) {
+    may_have(name, set_handler);
+    if (set_handler != nullptr) set_handler(nullptr);
+  }
   file_ = file_of(reinterpret_cast<void*>(all.open), file);
   name_ = "OpenSlide " + one_line(all.get_version());
 }
