@@ -38,7 +38,7 @@ constexpr std::uint16_t soc = 0xFF4F, siz = 0xFF51, cod = 0xFF52, coc = 0xFF53, 
                         eoc = 0xFFD9;
 
 /// Without the zeros behind EOC: one makes a DICOM fragment even, and a tile-part may reach up to EOC.
-std::span<const std::byte> without_padding(std::span<const std::byte> bytes) {
+std::span<const std::byte> without_zeros_behind(std::span<const std::byte> bytes) {
   std::size_t end = bytes.size();
   while (end > 0 && bytes[end - 1] == std::byte{0}) --end;
   const bool has_end = end >= 2 && Reader(bytes).u16(end - 2) == eoc;
@@ -263,7 +263,7 @@ std::size_t read_main_header(const Reader& reader, Codestream& stream, std::uint
 
 Codestream parse_codestream(std::span<const std::byte> bytes) {
   Codestream stream;
-  stream.bytes = without_padding(find_codestream(bytes, stream));
+  stream.bytes = without_zeros_behind(find_codestream(bytes, stream));
   const Reader reader(stream.bytes);
   std::uint64_t tiles = 0;
   const std::size_t at = read_main_header(reader, stream, tiles);

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
-#include <map>
 #include <pugixml.hpp>
 #include <tuple>
 #include <utility>
@@ -11,9 +9,8 @@
 #include "config/positive_number.hpp"
 #include "config/quoted_text.hpp"
 #include "image/label_names.hpp"
-#include "slide/channels.hpp"
 #include "slide/number_text.hpp"
-#include "slide/tiff/aperio.hpp"
+#include "slide/tiff/ome_image_reader.hpp"
 #include "slide/tiff/pyramid.hpp"
 #include "slide/tiff/xml_nodes.hpp"
 
@@ -27,42 +24,6 @@ using xml::has_attribute;
 using xml::is_named;
 
 constexpr std::size_t most_ome_properties = 1000;
-constexpr std::size_t most_dimension = 65536;
-/// Directories that all images together name.
-constexpr std::size_t most_named_directories = std::size_t{1} << 17;
-
-/// Planes in other files, of all images.
-constexpr std::size_t most_elsewhere = 4096;
-
-/// A whole number from 1 to 65,536; anything else is 1.
-std::size_t dimension(std::string_view text) {
-  const double value = positive_number(text).value_or(1.0);
-  return value >= 1.0 && value <= static_cast<double>(most_dimension) ? static_cast<std::size_t>(value) : 1;
-}
-
-/// A whole number, 0 where it is none.
-std::uint64_t whole(std::string_view text) {
-  const double value = positive_number(text).value_or(0.0);
-  return value < 1e15 ? static_cast<std::uint64_t>(value) : 0;
-}
-
-constexpr std::string_view order_unsaid = "XYCZT";
-
-/// Planes of an image along one axis of its order, C, Z or T.
-std::size_t size_along(const OmeImage& image, char axis) {
-  if (axis == 'C') return image.planes / (image.depths * image.times);
-  return axis == 'Z' ? image.depths : image.times;
-}
-
-/// Where a plane is along an axis, from 0.
-std::size_t place_along(const OmeImage& image, std::size_t plane, char wanted) {
-  for (const char axis : image.order.substr(2)) {
-    const std::size_t size = size_along(image, axis);
-    if (axis == wanted) return plane % size;
-    plane /= size;
-  }
-  return 0;
-}
 
 /// Letters alone, as OME's schema has them.
 std::string shown_attribute(std::string_view name) {
@@ -81,19 +42,17 @@ struct ObjectiveOfXml {
 
 class OmeReader {
  public:
-  OmeReader(const pugi::xml_node& root, const std::vector<std::uint64_t>& samples, const std::string& file_name,
-            SlideInfo& info)
-      : root_(root), samples_(samples), file_name_(file_name), info_(info), uuid_(attribute_of(root, "UUID")) {}
+  OmeReader(const pugi::xml_node& root, SlideInfo& info) : root_(root), info_(info) {}
 
   /// \param meant  the slide's image, where the file tells
-  OmeXml read(std::optional<std::size_t> meant) {
+  OmeXml read(OmeImageReader images, std::optional<std::size_t> meant) {
     std::vector<pugi::xml_node> nodes;
     for (const pugi::xml_node& child : root_.children()) {
       if (is_named(child, "Image")) nodes.push_back(child);
     }
     // Pixels without an Image around them are written, too.
     if (nodes.empty() && child_of(root_, "Pixels")) nodes.push_back(root_);
-    for (const pugi::xml_node& node : nodes) result_.images.push_back(image_of(node));
+    for (const pugi::xml_node& node : nodes) result_.images.push_back(images.read(node));
     if (meant) result_.slide = *meant;
     if (!nodes.empty() && !meant) choose_slide();
     read_properties(nodes);
@@ -119,164 +78,6 @@ class OmeReader {
   }
 
  private:
-  /// Whether it says that light of the sample was seen, in one of the ways that OME-XML has for it.
-  static bool is_fluorescence(const pugi::xml_node& channel) {
-    constexpr std::array<const char*, 3> only_then = {"Fluor", "EmissionWavelength", "ExcitationWavelength"};
-    return std::ranges::any_of(only_then, [&](const char* name) { return !attribute_of(channel, name).empty(); }) ||
-           attribute_of(channel, "ContrastMethod") == "Fluorescence" ||
-           attribute_of(channel, "IlluminationType") == "Epifluorescence";
-  }
-
-  static std::string name_of_channel(const pugi::xml_node& channel) {
-    for (const char* name : {"Name", "Fluor"}) {
-      if (const std::string_view said = attribute_of(channel, name); !said.empty()) return std::string(said);
-    }
-    for (const char* name : {"EmissionWavelength", "ExcitationWavelength"}) {
-      if (const std::string_view said = attribute_of(channel, name); !said.empty()) return std::string(said) + " nm";
-    }
-    return {};
-  }
-
-  OmeImage image_of(const pugi::xml_node& node) {
-    OmeImage image;
-    image.name = node == root_ ? std::string_view() : attribute_of(node, "Name");
-    image.associated = name_of_associated_in(image.name);
-    const pugi::xml_node pixels = child_of(node, "Pixels");
-    image.width = whole(attribute_of(pixels, "SizeX"));
-    image.height = whole(attribute_of(pixels, "SizeY"));
-    std::vector<pugi::xml_node> data;
-    bool is_elsewhere = false;
-    std::size_t channels = 0;
-    bool one_sample_each = true;
-    for (const pugi::xml_node& child : pixels.children()) {
-      if (is_named(child, "TiffData")) data.push_back(child);
-      is_elsewhere = is_elsewhere || is_named(child, "MetadataOnly") || is_named(child, "BinData");
-      if (!is_named(child, "Channel")) continue;
-      ++channels;
-      const std::string_view said = attribute_of(child, "SamplesPerPixel");
-      one_sample_each = one_sample_each && dimension(said) == 1;
-      if (whole(said) > 0 && channels <= most_ome_properties) image.channel_samples.push_back(whole(said));
-      if (channels > most_ome_properties) continue;
-      image.has_fluorescence = image.has_fluorescence || is_fluorescence(child);
-      if (std::string name = name_of_channel(child); !name.empty()) image.channels.push_back(std::move(name));
-    }
-    if (image.channels.size() != channels) image.channels.clear();
-    if (image.channel_samples.size() != channels) image.channel_samples.clear();
-    image.size_c = whole(attribute_of(pixels, "SizeC"));
-    const std::size_t first = data.empty() ? next_ : static_cast<std::size_t>(whole(attribute_of(data[0], "IFD")));
-    const std::size_t samples = first < samples_.size() ? std::max<std::size_t>(1, samples_[first]) : 1;
-    const std::size_t declared = dimension(attribute_of(pixels, "SizeC"));
-    // Samples of one directory, each called a channel.
-    if (channels == samples && samples > 1 && one_sample_each && declared == samples) {
-      channels = 1;
-      image.channels_are_samples = true;
-      image.samples = std::move(image.channels);
-      image.channels.clear();
-    }
-    if (channels == 0) channels = std::max<std::size_t>(1, declared / samples);
-    image.depths = dimension(attribute_of(pixels, "SizeZ"));
-    image.times = dimension(attribute_of(pixels, "SizeT"));
-    image.planes = channels * image.depths * image.times;
-    image.order = attribute_of(pixels, "DimensionOrder");
-    if (image.order.size() != order_unsaid.size()) image.order = order_unsaid;
-    image.has_pixels = !data.empty() || !is_elsewhere;
-    image.is_placed = !image.has_pixels;
-    if (image.has_pixels) place(image, data);
-    return image;
-  }
-
-  /// Which directories an image's planes are.
-  void place(OmeImage& image, const std::vector<pugi::xml_node>& data) {
-    const auto put = [&](std::size_t plane, std::size_t directory) {
-      if (plane >= image.planes || directory >= samples_.size()) return false;
-      if (++named_ > most_named_directories) return false;
-      const auto [before, is_new] = image.directories.try_emplace(plane, directory);
-      if (!is_new && before->second != directory) displace(image, plane, before->second, directory);
-      before->second = directory;
-      next_ = std::max(next_, directory + 1);
-      return true;
-    };
-    const bool says_nothing =
-        data.empty() || (data.size() == 1 && !has_attribute(data[0], "IFD") && !has_attribute(data[0], "PlaneCount"));
-    if (says_nothing) {
-      image.is_placed = !data.empty() && !is_here(data[0], data);
-      if (image.is_placed) return;
-      for (std::size_t plane = 0, at = next_; put(plane, at); ++plane, ++at) continue;
-      return;
-    }
-    image.is_placed = true;
-    image.from_one = axes_from_one(data, image);
-    for (const pugi::xml_node& part : data) {
-      const std::uint64_t first = whole(attribute_of(part, "IFD"));
-      const std::uint64_t count = has_attribute(part, "PlaneCount") ? whole(attribute_of(part, "PlaneCount"))
-                                  : has_attribute(part, "IFD")      ? 1
-                                                                    : image.planes;
-      const std::size_t plane = plane_number(part, image);
-      if (!is_here(part, data)) {
-        place_elsewhere(image, plane, count, attribute_of(child_of(part, "UUID"), "FileName"));
-        continue;
-      }
-      for (std::uint64_t i = 0; i < count; ++i) {
-        if (!put(plane + static_cast<std::size_t>(i), static_cast<std::size_t>(first + i))) break;
-      }
-    }
-  }
-
-  static void displace(OmeImage& image, std::size_t plane, std::size_t before, std::size_t now) {
-    image.displaced.push_back(before);
-    if (!image.placed_twice.empty()) return;
-    image.placed_twice = "its OME-XML gives plane " + std::to_string(plane) + " of the slide directory " +
-                         std::to_string(before) + " and directory " + std::to_string(now) + ": the last one counts";
-  }
-
-  void place_elsewhere(OmeImage& image, std::size_t plane, std::uint64_t count, std::string_view file) {
-    const std::string name = file.empty() ? "another file" : short_name(std::string(file));
-    for (std::uint64_t i = 0; i < count && plane + i < image.planes; ++i) {
-      if (++elsewhere_ > most_elsewhere) return;
-      image.elsewhere[plane + static_cast<std::size_t>(i)] = name;
-    }
-  }
-
-  /// Axes along which parts are counted from 1, against the schema: one is behind the last, and none is the first.
-  static std::string axes_from_one(const std::vector<pugi::xml_node>& data, const OmeImage& image) {
-    std::string axes;
-    for (const char axis : image.order.substr(2)) {
-      const std::size_t size = size_along(image, axis);
-      const std::string key = std::string("First") + axis;
-      const auto is_at = [&](std::size_t place) {
-        return std::ranges::any_of(data, [&](const auto& part) { return whole(attribute_of(part, key)) == place; });
-      };
-      if (size > 1 && is_at(size) && !is_at(0)) axes += axis;
-    }
-    return axes;
-  }
-
-  static std::size_t plane_number(const pugi::xml_node& part, const OmeImage& image) {
-    std::size_t number = 0;
-    std::size_t stride = 1;
-    for (const char axis : image.order.substr(2)) {
-      const std::size_t size = size_along(image, axis);
-      const std::string key = std::string("First") + axis;
-      const std::size_t first = image.from_one.find(axis) == std::string::npos ? 0 : 1;
-      number += stride * std::min<std::size_t>(whole(attribute_of(part, key)) - first, size - 1);
-      stride *= size;
-    }
-    return number;
-  }
-
-  /// Whether a part of an image lies in this file.
-  bool is_here(const pugi::xml_node& part, const std::vector<pugi::xml_node>& data) const {
-    const pugi::xml_node uuid = child_of(part, "UUID");
-    if (!uuid) return true;
-    const std::string_view own = trimmed(uuid_);
-    if (!own.empty() && !trimmed(uuid.child_value()).empty()) return trimmed(uuid.child_value()) == own;
-    const std::string_view name = attribute_of(uuid, "FileName");
-    if (name == file_name_) return true;
-    // A file that was renamed.
-    return std::ranges::all_of(
-        data, [&](const pugi::xml_node& other) { return attribute_of(child_of(other, "UUID"), "FileName") == name; });
-  }
-
   static double area_of(const OmeImage& image) {
     return static_cast<double>(image.width) * static_cast<double>(image.height);
   }
@@ -488,14 +289,8 @@ class OmeReader {
   }
 
   const pugi::xml_node root_;
-  const std::vector<std::uint64_t>& samples_;
-  const std::string& file_name_;
   SlideInfo& info_;
-  const std::string_view uuid_;
   OmeXml result_;
-  std::size_t next_ = 0;       ///< directory behind those that images before were found to have
-  std::size_t named_ = 0;      ///< directories, by all images
-  std::size_t elsewhere_ = 0;  ///< planes in other files, of all images
 };
 
 }  // namespace
@@ -508,28 +303,6 @@ std::optional<std::size_t> OmeXml::image_at(std::size_t directory, std::uint64_t
     if (image.directories.begin()->second == directory) return i;
   }
   return std::nullopt;
-}
-
-std::vector<std::string> plane_names(const OmeImage& image) {
-  if (image.depths * image.times == 1) return image.channels;
-  // Each stands in many planes' names.
-  std::vector<std::string> channels;
-  for (const std::string& name : image.channels) channels.push_back(short_name(name));
-  std::vector<std::string> names;
-  for (std::size_t plane = 0; plane < image.planes; ++plane) {
-    const auto along = [&](char axis) { return place_along(image, plane, axis); };
-    std::string name;
-    const auto add = [&name](const std::string& text) { name += (name.empty() ? "" : ", ") + text; };
-    if (!channels.empty()) {
-      add(channels[along('C')]);
-    } else if (size_along(image, 'C') > 1) {
-      add("c " + std::to_string(along('C')));
-    }
-    if (image.depths > 1) add("z " + std::to_string(along('Z')));
-    if (image.times > 1) add("t " + std::to_string(along('T')));
-    names.push_back(std::move(name));
-  }
-  return names;
 }
 
 std::optional<OmeXml> read_ome_xml(std::string_view description, const std::vector<std::uint64_t>& samples,
@@ -551,7 +324,7 @@ std::optional<OmeXml> read_ome_xml(std::string_view description, const std::vect
     damaged.is_damaged = true;
     return damaged;
   }
-  return OmeReader(root, samples, file_name, info).read(meant);
+  return OmeReader(root, info).read({root, samples, file_name}, meant);
 }
 
 }  // namespace slidestream

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <pugixml.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "slide/tiff/ome_image.hpp"
+
+namespace slidestream {
+
+/// Reads the images of an OME-XML text, in their order: one that doesn't say its directories has the next ones.
+class OmeImageReader {
+ public:
+  /// \param samples  per pixel of each directory of the main chain
+  /// \param file_name  of the slide, for planes in several files
+  OmeImageReader(const pugi::xml_node& root, const std::vector<std::uint64_t>& samples, const std::string& file_name);
+
+  /// \param node  an Image, or the root, which may have Pixels of its own
+  OmeImage read(const pugi::xml_node& node);
+
+ private:
+  void place(OmeImage& image, const std::vector<pugi::xml_node>& data);
+  void place_elsewhere(OmeImage& image, std::size_t plane, std::uint64_t count, std::string_view file);
+  bool is_here(const pugi::xml_node& part, const std::vector<pugi::xml_node>& data) const;
+
+  const pugi::xml_node root_;
+  const std::vector<std::uint64_t>& samples_;
+  const std::string& file_name_;
+  const std::string_view uuid_;
+  std::size_t next_ = 0;       ///< directory behind those that images before were found to have
+  std::size_t named_ = 0;      ///< directories, by all images
+  std::size_t elsewhere_ = 0;  ///< planes in other files, of all images
+};
+
+}  // namespace slidestream
