@@ -20,23 +20,6 @@ using Lines = std::vector<std::string>;
 const std::string no_pixels = "<MetadataOnly/>";
 const std::string declares_none = "the image that its OME-XML declares isn't there";
 
-/// An image of a chequered picture, in which squares are as large as a share of the width says.
-TestDirectory view(std::uint32_t width, std::uint32_t height, int brightness = 200) {
-  constexpr std::uint32_t side = 64;
-  TestDirectory directory = tiled_directory(width, height, side, side, 1);
-  for (std::uint32_t top = 0; top < height; top += side) {
-    for (std::uint32_t left = 0; left < width; left += side) {
-      Bytes tile(std::size_t{side} * side);
-      for (std::uint32_t i = 0; i < side * side; ++i) {
-        const std::uint32_t square = (left + i % side) * 8 / width + (top + i / side) * 5 / height;
-        tile[i] = static_cast<std::byte>(square % 2 == 0 ? brightness : 40);
-      }
-      directory.tiles.push_back(std::move(tile));
-    }
-  }
-  return directory;
-}
-
 std::string at(int directory) { return "<TiffData IFD=\"" + std::to_string(directory) + "\" PlaneCount=\"1\"/>"; }
 
 std::string in_file(const std::string& name, int directory) {
@@ -87,7 +70,7 @@ void check(const SlideInfo& info, const std::string& name, double mpp, const Lin
 TEST_CASE_FIXTURE(Fixture, "an Image that says that its pixels aren't in the file owns no directory") {
   for (const std::string& data : {no_pixels, std::string("<BinData Length=\"0\"/>")}) {
     CAPTURE(data);
-    tiff.directories = {view(400, 240)};
+    tiff.directories = {chequered_directory(400, 240)};
     // Its objective isn't the slide's, either.
     const std::string objectives =
         "<Instrument><Objective ID=\"a\" NominalMagnification=\"40\"/>"
@@ -101,26 +84,26 @@ TEST_CASE_FIXTURE(Fixture, "an Image that says that its pixels aren't in the fil
     found = info({{"none", 400, 240, "0.25", data}, {"good", 400, 240, "0.5", ""}});
     check(found, "good", 0.5, {});
     check(info({{"none", 900, 700, "0.25", data}, {"good", 400, 240, "0.5", at(0)}}), "good", 0.5, {});
-    tiff.directories = {view(400, 240), view(400, 240, 120)};
+    tiff.directories = {chequered_directory(400, 240), chequered_directory(400, 240, 120)};
     check(info({{"none", 400, 240, "0.1", data}, {"A", 400, 240, "0.25", at(0)}, {"B", 400, 240, "0.5", at(1)}}), "A",
           0.25, {"holds 2 images, and one is read"});
   }
 }
 
 TEST_CASE_FIXTURE(Fixture, "the slide is the first Image that has a directory, whatever those without one are") {
-  tiff.directories = {view(800, 480), view(400, 240, 120)};
+  tiff.directories = {chequered_directory(800, 480), chequered_directory(400, 240, 120)};
   const SlideInfo found =
       info({{"none", 400, 240, "0.25", no_pixels}, {"A", 800, 480, "0.5", at(0)}, {"B", 400, 240, "1", at(1)}});
   check(found, "A", 0.5, {"holds 2 images, and one is read"});
   REQUIRE(found.levels.size() == 1);
   CHECK(found.levels[0].width == 800);
   // A directory that no Image names isn't read.
-  tiff.directories = {view(400, 240, 120), view(400, 240)};
+  tiff.directories = {chequered_directory(400, 240, 120), chequered_directory(400, 240)};
   check(info({{"none", 400, 240, "0.25", no_pixels}, {"good", 400, 240, "0.5", at(1)}}), "good", 0.5,
         {"its OME-XML doesn't name 1 of its images of the slide's size: they aren't read"});
   CHECK(read_level(*Slide::open(path)).front() == 200);
   // Only one called a label has a directory: that directory is read, and nothing else describes it.
-  tiff.directories = {view(400, 240)};
+  tiff.directories = {chequered_directory(400, 240)};
   const std::string named = declares_none + ": image 1, which names directory 0, is read";
   check(info({{"none", 400, 240, "0.25", no_pixels}, {"label", 400, 240, "0.5", at(0)}}), "label", 0.5, {named});
   // No Image has one: the largest directory is read, as the Image of its size says.
@@ -129,7 +112,7 @@ TEST_CASE_FIXTURE(Fixture, "the slide is the first Image that has a directory, w
 
 TEST_CASE_FIXTURE(Fixture, "an Image of another file of a set, or of a directory that isn't there, describes nothing") {
   const std::string passed = "image 0 of its OME-XML has no directory here: image 1 is read";
-  tiff.directories = {view(400, 240)};
+  tiff.directories = {chequered_directory(400, 240)};
   const Image here{"here", 400, 240, "0.5", in_file("slide.tif", 0)};
   for (const std::string& data : {in_file("file1.tif", 0), in_file("file1.tif", 7), at(5)}) {
     CAPTURE(data);
@@ -139,7 +122,7 @@ TEST_CASE_FIXTURE(Fixture, "an Image of another file of a set, or of a directory
   // In the first file it is the slide, and the other isn't counted.
   check(info({here, {"away", 400, 240, "0.25", in_file("file2.tif", 0)}}), "here", 0.5, {});
   // Another Image's directory is no level.
-  tiff.directories = {view(800, 480), view(400, 240)};
+  tiff.directories = {chequered_directory(800, 480), chequered_directory(400, 240)};
   const SlideInfo found = info({{"away", 800, 480, "0.25", in_file("file1.tif", 0)},
                                 {"here", 800, 480, "0.5", in_file("slide.tif", 0)},
                                 {"third", 400, 240, "1", in_file("slide.tif", 1)}});
@@ -163,7 +146,7 @@ TEST_CASE_FIXTURE(Fixture, "planes keep their numbers and names where the first 
   };
   const auto pixel = [&](int channel) { return read_level(*Slide::open(path, {.channel = channel})).front(); };
   const std::string three = "has 3 channels (A, B, C), of which the file holds ";
-  tiff.directories = {view(400, 240, 120), view(400, 240, 160)};
+  tiff.directories = {chequered_directory(400, 240, 120), chequered_directory(400, 240, 160)};
   // The last one gives the first plane a directory that isn't there.
   for (const std::map<int, int>& planes :
        {std::map<int, int>{{1, 0}, {2, 1}}, {{1, 1}, {2, 0}}, {{0, 7}, {1, 0}, {2, 1}}}) {
@@ -179,12 +162,13 @@ TEST_CASE_FIXTURE(Fixture, "planes keep their numbers and names where the first 
   CHECK(open_error(path).ends_with(three + "the first 2; set input.channel to choose one, 0 to 1"));
   CHECK(pixel(0) == 160);
   CHECK(pixel(1) == 120);
-  tiff.directories = {view(400, 240, 120)};
+  tiff.directories = {chequered_directory(400, 240, 120)};
   declare({{2, 0}});
   CHECK(open_error(path).ends_with(three + "2; set input.channel to choose one, 2"));
   CHECK(pixel(2) == 120);
   // Counted from 1, against the schema.
-  tiff.directories = {view(400, 240, 120), view(400, 240, 160), view(400, 240, 200)};
+  tiff.directories = {chequered_directory(400, 240, 120), chequered_directory(400, 240, 160),
+                      chequered_directory(400, 240, 200)};
   declare({{1, 2}, {2, 1}, {3, 0}});
   CHECK(pixel(0) == 200);
   CHECK(pixel(1) == 160);
@@ -207,18 +191,18 @@ TEST_CASE_FIXTURE(Fixture, "other Images keep their directories and names where 
       check(found, "slide", 0.5, warnings);
       return found.associated;
     };
-    tiff.directories = {view(800, 480), view(400, 240)};
+    tiff.directories = {chequered_directory(800, 480), chequered_directory(400, 240)};
     CHECK(others({"macro", 400, 240, "4", at(1)}, {declares_none}) == Lines{"macro"});
-    tiff.directories = {view(800, 480), label};
+    tiff.directories = {chequered_directory(800, 480), label};
     CHECK(others({"label", 100, 80, "4", at(1)}, {declares_none}) == Lines{"label"});
     // What another Image names is neither the slide nor a channel of it.
-    tiff.directories = {view(800, 480), view(1280, 432)};
+    tiff.directories = {chequered_directory(800, 480), chequered_directory(1280, 432)};
     CHECK(others({"macro", 1280, 432, "4", at(1)}, {not_largest, declares_none}) == Lines{"macro"});
-    tiff.directories = {view(800, 480), view(800, 480, 120)};
+    tiff.directories = {chequered_directory(800, 480), chequered_directory(800, 480, 120)};
     CHECK(others({"label", 800, 480, "4", at(1)}, {declares_none}) == Lines{"label"});
   }
   // Images before the slide were taken out, and the text stayed: the numbers are of another file.
-  tiff.directories = {view(800, 480), view(400, 240), view(200, 120)};
+  tiff.directories = {chequered_directory(800, 480), chequered_directory(400, 240), chequered_directory(200, 120)};
   const SlideInfo found =
       info({{"label", 100, 80, "4", at(0)}, {"macro", 1280, 432, "4", at(1)}, {"slide", 800, 480, "0.5", at(2)}});
   CHECK(found.levels.size() == 3);
@@ -226,7 +210,7 @@ TEST_CASE_FIXTURE(Fixture, "other Images keep their directories and names where 
 }
 
 TEST_CASE_FIXTURE(Fixture, "of two Images that name one directory with different pixel sizes the slide's counts") {
-  tiff.directories = {view(400, 240)};
+  tiff.directories = {chequered_directory(400, 240)};
   const std::string several = "holds 2 images, and one is read";
   check(info({{"x", 400, 240, "0.25", ""}, {"y", 400, 240, "0.5", at(0)}}), "x", 0.25,
         {several,

@@ -208,6 +208,22 @@ TestDirectory stripped_directory(std::uint32_t width, std::uint32_t height, std:
   return directory;
 }
 
+TestDirectory chequered_directory(std::uint32_t width, std::uint32_t height, int brightness) {
+  constexpr std::uint32_t side = 64;
+  TestDirectory directory = tiled_directory(width, height, side, side, 1);
+  for (std::uint32_t top = 0; top < height; top += side) {
+    for (std::uint32_t left = 0; left < width; left += side) {
+      Bytes tile(std::size_t{side} * side);
+      for (std::uint32_t i = 0; i < side * side; ++i) {
+        const std::uint32_t square = (left + i % side) * 8 / width + (top + i / side) * 5 / height;
+        tile[i] = static_cast<std::byte>(square % 2 == 0 ? brightness : 40);
+      }
+      directory.tiles.push_back(std::move(tile));
+    }
+  }
+  return directory;
+}
+
 Bytes TestTiff::bytes() const { return Writer(*this).write(); }
 
 Bytes read_file(const std::filesystem::path& path) {

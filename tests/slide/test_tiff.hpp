@@ -56,6 +56,9 @@ struct TestDirectory {
 TestDirectory tiled_directory(std::uint32_t width, std::uint32_t height, std::uint32_t tile_width,
                               std::uint32_t tile_height, int samples);
 TestDirectory stripped_directory(std::uint32_t width, std::uint32_t height, std::uint32_t rows_per_strip, int samples);
+/// A chequered picture in tiles of 64 pixels. Squares are as large as a share of the width says, so that pictures of
+/// one shape are levels of each other.
+TestDirectory chequered_directory(std::uint32_t width, std::uint32_t height, int brightness = 200);
 
 struct TestTiff {
   std::vector<TestDirectory> directories;

@@ -32,23 +32,6 @@ TestDirectory small(int samples = 1) {
   return directory;
 }
 
-/// An image of a chequered picture, in which squares are as large as a share of the width says.
-TestDirectory view(std::uint32_t width, std::uint32_t height) {
-  constexpr std::uint32_t tile_side = 64;
-  TestDirectory directory = tiled_directory(width, height, tile_side, tile_side, 1);
-  for (std::uint32_t top = 0; top < height; top += tile_side) {
-    for (std::uint32_t left = 0; left < width; left += tile_side) {
-      Bytes tile(std::size_t{tile_side} * tile_side);
-      for (std::uint32_t i = 0; i < tile_side * tile_side; ++i) {
-        const std::uint32_t square = (left + i % tile_side) * 8 / width + (top + i / tile_side) * 5 / height;
-        tile[i] = static_cast<std::byte>(square % 2 == 0 ? 200 : 40);
-      }
-      directory.tiles.push_back(std::move(tile));
-    }
-  }
-  return directory;
-}
-
 class Fixture {
  public:
   std::filesystem::path write(std::vector<TestDirectory> directories, const std::string& name = "slide.tif") const {
@@ -132,15 +115,15 @@ TEST_CASE_FIXTURE(Fixture, "SubIFDs of images that aren't level 0 get a line") {
     CHECK(info.warnings == lines);
   };
   const std::string line = "the SubIFDs of the image of 800 x 480 pixels aren't read, as it isn't level 0";
-  TestDirectory half = view(800, 480);
-  half.subs = {view(400, 240)};
-  check({view(1600, 960), half}, 2, {line});
-  TestDirectory quarter = view(400, 240);
-  quarter.subs = {view(200, 120)};
-  TestDirectory base = view(1600, 960);
+  TestDirectory half = chequered_directory(800, 480);
+  half.subs = {chequered_directory(400, 240)};
+  check({chequered_directory(1600, 960), half}, 2, {line});
+  TestDirectory quarter = chequered_directory(400, 240);
+  quarter.subs = {chequered_directory(200, 120)};
+  TestDirectory base = chequered_directory(1600, 960);
   base.subs = {half, quarter};
   check({base}, 3, {line + ", nor are those of 1 more"});
-  base.subs = {view(800, 480), view(400, 240)};
+  base.subs = {chequered_directory(800, 480), chequered_directory(400, 240)};
   check({base}, 3, {});
 }
 
@@ -149,8 +132,8 @@ TEST_CASE_FIXTURE(Fixture, "a SubIFD without pixels isn't called one in strips")
   empty.remove(273).remove(279);
   TestDirectory strips = stripped_directory(200, 120, 120, 1);
   strips.tiles = {Bytes(200 * 120)};
-  TestDirectory base = view(1600, 960);
-  base.subs = {empty, view(400, 240), strips};
+  TestDirectory base = chequered_directory(1600, 960);
+  base.subs = {empty, chequered_directory(400, 240), strips};
   CHECK(Slide::open(write({base}))->info().warnings ==
         Lines{"the image of 800 x 480 pixels is a SubIFD without tiles or strips: it isn't read",
               "the image of 200 x 120 pixels is a SubIFD in strips, and levels need tiles: it isn't read"});
