@@ -264,6 +264,30 @@ TEST_CASE("DICOM: a JPEG frame of four components may be of inks, and is a bad t
   }
 }
 
+TEST_CASE("DICOM: frames of another number of components than SamplesPerPixel get a line") {
+  const TemporaryFolder folder;
+  const auto check = [&](const Bytes& frame, Codec codec, const char* says, const std::string& line) {
+    const auto slide = Slide::open(folder.write("slide.dcm", file_of(frame, codec, says).encode()));
+    CHECK(slide->info().warnings == Lines{line});
+    return read_level_rgb(*slide);
+  };
+  const Jpeg2000Options plain{.irreversible = false, .colour_transform = false};
+  const std::string grey = " have 1 component, and SamplesPerPixel (0028,0002) is 3: they are grey";
+  const Picture one = make_picture(64, 64, 1, 9);
+  const auto jpeg = check(encode_jpeg(one, {.coding = JpegOptions::Coding::grey, .horizontal = 1, .vertical = 1}),
+                          Codec::jpeg, "YBR_FULL_422", "its JPEG frames" + grey);
+  CHECK(jpeg[0] == jpeg[1]);
+  const auto jpeg2000 = check(encode_jpeg2000(one, plain), Codec::jpeg2000, "RGB", "its JPEG 2000 codestreams" + grey);
+  CHECK(jpeg2000[0] == one.data[0]);
+  CHECK(jpeg2000[2] == one.data[0]);
+  const Picture four = make_picture(64, 64, 4, 9);
+  const auto colours = check(encode_jpeg2000(four, plain), Codec::jpeg2000, "RGB",
+                             "its JPEG 2000 codestreams have 4 components, and SamplesPerPixel (0028,0002) is 3: "
+                             "further ones are passed over");
+  CHECK(colours[0] == four.data[0]);
+  CHECK(colours[3] == four.data[4]);
+}
+
 TEST_CASE("DICOM: each JPEG frame has the colour that its own sampling leaves, whatever the first frame is") {
   const TemporaryFolder folder;
   const Picture picture = cut(picture_for(Codec::jpeg), 0, 0, 128, 64);

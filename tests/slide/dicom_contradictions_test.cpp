@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <slidestream/slide.hpp>
 #include <string>
 #include <utility>
@@ -373,6 +375,19 @@ TEST_CASE("DICOM: values of pixels that aren't those stored are a line") {
   // One that can't be read says nothing.
   CHECK(warnings_of("", "much") == Lines{});
   CHECK(warnings_of(std::string(66, '2'), "0") == Lines{});
+}
+
+TEST_CASE("DICOM: an element that stands twice is refused, as nobody says which one counts") {
+  const TemporaryFolder folder;
+  Bytes bytes = make_dicom(picture_for(Codec::jpeg)).encode();
+  const Bytes rows = {std::byte{0x28}, std::byte{0}, std::byte{0x10}, std::byte{0}, std::byte{'U'},
+                      std::byte{'S'},  std::byte{2}, std::byte{0},    std::byte{64}};
+  const auto found = std::search(bytes.begin(), bytes.end(), rows.begin(), rows.end());
+  REQUIRE(found != bytes.end());
+  const Bytes again(found, found + 10);
+  bytes.insert(found, again.begin(), again.end());
+  const fs::path path = folder.write("slide.dcm", bytes);
+  CHECK(open_error(path) == path.string() + ": has the element (0028,0010) twice");
 }
 
 TEST_CASE("DICOM: more bytes of pixels than the frames take are a line") {

@@ -117,9 +117,15 @@ std::uint64_t Reader::skip(const Element& element) {
 
 std::uint64_t Reader::read_data_set(const Extent& extent, const Take& take) {
   std::uint64_t at = extent.begin;
+  Tag before = 0;
   while (at < extent.end) {
     const Element element = element_at(at, extent.implicit);
     if (element.tag == item_end_tag && extent.delimited) return element.value_at;
+    // Which of two values counts nobody says. Those of odd groups are private, and aren't read.
+    if (element.tag == before && (element.tag >> 16) % 2 == 0) {
+      refuse("has the element " + tag_text(element.tag) + " twice");
+    }
+    before = element.tag;
     if (element.tag >> 16 == 0xFFFE)
       refuse("a delimiter " + tag_text(element.tag) + " at byte " + std::to_string(at) + " that ends nothing");
     const std::uint64_t taken = take(element);

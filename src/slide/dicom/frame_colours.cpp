@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "codec/jpeg_stream.hpp"
+#include "codec/tile_rule.hpp"
 #include "config/quoted_text.hpp"
 #include "slide/codestream.hpp"
 #include "slide/tile_head.hpp"
@@ -51,8 +52,24 @@ std::string line_of(const std::string& frames, const std::string& said, const ch
   return "its " + frames + ", and PhotometricInterpretation is " + shown_code(said) + ": taken as " + taken;
 }
 
+/// A frame of one component is shown as grey, and further ones are passed over, whatever the slide says.
+std::string compare_components(const Level& level, std::size_t components, const LevelCoding& coding,
+                               const char* frames) {
+  const auto samples = static_cast<std::size_t>(coding.samples);
+  // Others are bad tiles.
+  if (components == samples || !components_fit(level.colour, components)) return {};
+  return std::string("its ") + frames + " have " + std::to_string(components) +
+         (components == 1 ? " component" : " components") + ", and SamplesPerPixel (0028,0002) is " +
+         std::to_string(samples) + ": " + (components == 1 ? "they are grey" : "further ones are passed over");
+}
+
 std::string compare_jpeg(const Level& level, const std::string& said, const LevelCoding& coding,
                          const JpegContent& content) {
+  // Four are a bad tile here.
+  if (content.frame.components > 3) return {};
+  if (std::string line = compare_components(level, content.frame.components, coding, "JPEG frames"); !line.empty()) {
+    return line;
+  }
   if (content.frame.components != 3) return {};
   constexpr int adobe_rgb = 0, adobe_ycbcr = 1;
   const JpegMarks& marks = content.marks;
@@ -74,7 +91,12 @@ std::string compare_jpeg(const Level& level, const std::string& said, const Leve
   return {};
 }
 
-std::string compare_jpeg2000(const Level& level, const std::string& said, const Codestream& stream) {
+std::string compare_jpeg2000(const Level& level, const std::string& said, const LevelCoding& coding,
+                             const Codestream& stream) {
+  if (std::string line = compare_components(level, stream.components.size(), coding, "JPEG 2000 codestreams");
+      !line.empty()) {
+    return line;
+  }
   if (stream.components.size() < 3 || stream.colour_transform) return {};
   const bool is_ycbcr = level.colour == Colour::ycbcr;
   if (stream.jp2_says_ycbcr || stream.sampled_apart()) {
@@ -91,14 +113,13 @@ std::string compare_jpeg2000(const Level& level, const std::string& said, const 
 
 std::string compare_colour(const Level& level, const std::string& said, const LevelCoding& coding,
                            const SlideFiles& files, OpenBudget& budget) {
-  if (coding.samples != 3) return {};
   if (level.codec == Codec::jpeg) {
     const auto content = parse_head(coding, files, budget, parse_jpeg);
     return content ? compare_jpeg(level, said, coding, *content) : std::string();
   }
   if (level.codec != Codec::jpeg2000) return {};
   const auto stream = parse_head(coding, files, budget, parse_front);
-  return stream ? compare_jpeg2000(level, said, *stream) : std::string();
+  return stream ? compare_jpeg2000(level, said, coding, *stream) : std::string();
 }
 
 }  // namespace slidestream::dicom
