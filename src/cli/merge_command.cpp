@@ -60,7 +60,8 @@ int merge(const MergeArguments& options) {
                  merged.twice == 1 ? "is" : "are");
   }
   if (!options.quiet) {
-    const Unfinished missing = {merged.missing.size(), "missing", ": done in none of the folders"};
+    const Unfinished missing = {merged.missing.size(), "missing", ": done in none of the folders", merged.absent,
+                                merged.absent_bytes};
     std::cout << summary_text(merged.config, RunResult{}, merged.corpus, 0, Style::of(1), missing);
   }
   if (!merged.missing.empty() || merged.absent > 0) return exit_ended_early;
@@ -85,7 +86,7 @@ void add_merge_command(CLI::App& app, Action& action) {
   command->add_flag("-q,--quiet", options->quiet, "Nothing but warnings and errors");
   command->footer(
       "Ends with 1 when a slide failed, and with 3 when one is done in none of the folders or a file of a slide isn't "
-      "there with its size; verify compares contents. Repeated, it replaces what it joined before.\n\n"
+      "found with its size; verify compares contents. Repeated, it replaces what it joined before.\n\n"
       "Examples:\n"
       "  pipeline merge part-1 part-2 part-3 --out results");
   command->callback(

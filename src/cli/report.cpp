@@ -109,7 +109,10 @@ std::string made_text(const Config& config, const Corpus& corpus, std::size_t sk
     if (corpus.done > 0) text += " of " + statistics_text(corpus.sums, linear ? "" : " dB", style);
   }
   if (corpus.artifacts > 0) {
-    text += ", " + files_text(corpus.artifacts) + " of " + bytes_text(static_cast<double>(corpus.artifact_bytes));
+    const std::uint64_t lost = std::min(unfinished.files, corpus.artifacts);
+    const std::uint64_t bytes = corpus.artifact_bytes - std::min(unfinished.bytes, corpus.artifact_bytes);
+    text += ", " + (lost > 0 ? count_text(corpus.artifacts - lost) + " of " : "") + files_text(corpus.artifacts) +
+            (lost > 0 ? ", " : " of ") + bytes_text(static_cast<double>(bytes));
   }
   return text;
 }

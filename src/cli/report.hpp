@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include <slidestream/config.hpp>
@@ -10,11 +12,13 @@
 
 namespace slidestream::cli {
 
-/// Slides without a result.
+/// Slides without a result, and files that aren't found of those with one.
 struct Unfinished {
   std::size_t slides = 0;
   std::string name = "left";  ///< of their line
   std::string where = {};     ///< behind their number
+  std::uint64_t files = 0;
+  std::uint64_t bytes = 0;  ///< that the files had
 };
 
 /// Four lines: what was made, where it lies, how fast, and what failed, with a line for each cause. One more where

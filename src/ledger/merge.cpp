@@ -266,8 +266,8 @@ std::string line_of_files(std::size_t count, const char* one, const char* severa
   return std::to_string(count) + " files of slides " + several + ", the first: " + first;
 }
 
-/// Warns of files of slides that aren't there, by kind and size, and of links. Files stay in the folders that were
-/// joined.
+/// Counts files of slides that aren't found as they were made, by kind and size, and warns of them and of links. Files
+/// stay in the folders that were joined.
 void tell_absent(LedgerView& view, const fs::path& out, MergeResult& result) {
   std::size_t missing = 0, changed = 0, unseen = 0, links = 0;
   std::string first_missing, first_changed, first_unseen, first_link;
@@ -281,7 +281,11 @@ void tell_absent(LedgerView& view, const fs::path& out, MergeResult& result) {
       const std::string fault = fault_of(file, artifact, code);
       if (fault.empty()) {
         links += links_among(out, {artifact}, first_link);
-      } else if (code == 0) {
+        continue;
+      }
+      ++result.absent;
+      result.absent_bytes += artifact.bytes;
+      if (code == 0) {
         count(changed, first_changed, fault);
       } else if (says_absent(std::error_code(code, std::generic_category()))) {
         count(missing, first_missing, file.string());
@@ -290,7 +294,6 @@ void tell_absent(LedgerView& view, const fs::path& out, MergeResult& result) {
       }
     }
   });
-  result.absent = missing + changed;
   constexpr const char* remedy = "; the command of its folder makes it again, and then merge again";
   if (missing > 0) {
     result.warnings.push_back(line_of_files(missing, "isn't there", "aren't there", first_missing) + remedy);

@@ -52,6 +52,11 @@ TEST_CASE("the summary names slides, failures and where results lie") {
   const std::string left = summary_text(config, run, corpus, 7, Style{}, {.slides = 1});
   CHECK(left.starts_with("done     24 of 26 slides (7 before), 24 windows of "));
   CHECK(left.ends_with("slide-3.svs\nleft     1 of 26 slides\n"));
+  corpus.artifacts = 12;
+  corpus.artifact_bytes = 5000;
+  CHECK(summary_text(config, run, corpus, 0, Style{}).find(", 12 files of 5.00 kB\n") != std::string::npos);
+  const std::string lost = summary_text(config, run, corpus, 0, Style{}, {.files = 2, .bytes = 1000});
+  CHECK(lost.find(", 10 of 12 files, 4.00 kB\n") != std::string::npos);
   corpus.gpu_fallback_tiles = 1234;
   CHECK(statistics_of_run_text(config, run, corpus, 100, Style{}).find("1,234 tiles were decoded by the CPU") !=
         std::string::npos);

@@ -456,62 +456,6 @@ TEST_CASE("a ledger without a table is read and told, and nothing is left beside
   CHECK(std::distance(fs::directory_iterator(file.parent_path()), fs::directory_iterator()) == 1);
 }
 
-TEST_CASE("files of a part that are gone are told") {
-  const TemporaryFolder folder;
-  const auto manifest = make_files(folder, 2);
-  const Config config = ledger_config(folder / "a");
-  {
-    Ledger ledger(config);
-    ledger.begin(manifest, false);
-    for (const std::size_t i : {0, 1}) {
-      SlideResult slide = attached_result_of(manifest[i].path, i);
-      make_artifacts(folder / "a", slide);
-      ledger.started(i);
-      ledger.ended(i, slide);
-    }
-  }
-  const auto warnings = [&] { return merge_ledgers({config.output.dir}, (folder / "out").string()).warnings; };
-  CHECK(warnings().empty());
-  fs::remove(folder / "a/images/slide-1.sobel.ome.tif");
-  const auto told = warnings();
-  REQUIRE(told.size() == 1);
-  CHECK(contains(told[0], "1 file of slides isn't there: "));
-  CHECK(contains(told[0], "a/images/slide-1.sobel.ome.tif; "));
-  CHECK(merge_ledgers({config.output.dir}, (folder / "out").string()).absent == 1);
-
-  // There in name only.
-  const fs::path file = folder / "a/images/slide-1.sobel.ome.tif";
-  const fs::path elsewhere = folder / "elsewhere";
-  fs::create_directory(elsewhere);
-  std::ofstream(elsewhere / "file") << std::string(1001, 'i');
-  const auto write = [&file](std::size_t bytes) { std::ofstream(file, std::ios::binary) << std::string(bytes, 'i'); };
-  const std::vector<std::pair<std::function<void()>, std::string>> cases = {
-      {[&] { write(0); }, " has 0 bytes and had 1001"},
-      {[&] { write(1000); }, " has 1000 bytes and had 1001"},
-      {[&] { fs::create_directory(file); }, " isn't a file"},
-      {[&] { fs::create_directory_symlink(elsewhere, file); }, " isn't a file"}};
-  for (const auto& one : cases) {
-    CAPTURE(one.second);
-    one.first();
-    const MergeResult merged = merge_ledgers({config.output.dir}, (folder / "out").string());
-    CHECK(merged.absent == 1);
-    REQUIRE(merged.warnings.size() == 1);
-    CHECK(contains(merged.warnings[0], "1 file of slides isn't as it was made: " + file.string() + one.second + "; "));
-    fs::remove(file);
-  }
-  write(1001);
-  CHECK(warnings().empty());
-  // A larger disk.
-  fs::rename(file, elsewhere / "moved");
-  fs::create_symlink(elsewhere / "moved", file);
-  const auto link = warnings();
-  REQUIRE(link.size() == 1);
-  CHECK(contains(link[0],
-                 "a/images/slide-1.sobel.ome.tif: 1 file of slides that are done is a link; what it leads to "
-                 "has not been read, and verify counts it as differing"));
-  CHECK(merge_ledgers({config.output.dir}, (folder / "out").string()).absent == 0);
-}
-
 TEST_CASE("a part that still runs is told") {
   const TemporaryFolder folder;
   const auto manifest = make_files(folder, 1);
