@@ -10,6 +10,7 @@
 #include <slidestream/network.hpp>
 
 #include "cli/own_files.hpp"
+#include "cli/own_marks.hpp"
 #include "sink/deep_zoom.hpp"
 #include "sink/image_formats.hpp"
 #include "sink/partial_file.hpp"
@@ -143,15 +144,17 @@ void check_output_file(const std::string& file, const Config& config, const std:
   const auto status = std::filesystem::status(path, code);
   const auto named = image_file(file);
   const bool features = gives_features(config);
+  const bool is_to_fill = !features && format.is_folder;
+  const bool leads_to_folder = is_link(path) && std::filesystem::is_directory(status);
   const bool has_any_name = format.has_any_name && !path.has_extension();
   const bool is_fitting =
       features ? features_file(file).has_value() : has_any_name || (named && named->format == config.image.format);
-  if (std::filesystem::is_directory(status)) {
-    throw ConfigError(is_fitting && !features && format.is_folder
+  if (std::filesystem::is_directory(status) && !leads_to_folder) {
+    throw ConfigError(is_fitting && is_to_fill
                           ? file + ": it is there already, and a folder isn't replaced"
                           : file + ": it is a folder; several slides go there with --out, and one to a file in it");
   }
-  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) && !leads_to_folder) {
     throw ConfigError(file + ": it isn't a regular file");
   }
   if (!is_fitting && !features && !named && !features_file(file)) {
@@ -168,8 +171,9 @@ void check_output_file(const std::string& file, const Config& config, const std:
                       "; name a folder for them with --out");
   }
   if (std::filesystem::equivalent(path, slides.front(), code)) throw ConfigError(file + ": it is the slide itself");
+  if (is_to_fill && is_link(path)) throw ConfigError(file + ": is a link, and a folder takes no link's place");
   // Whose the description is, the page says.
-  if (!features && format.format == ImageFormat::dzi) check_target(deep_zoom_page(path), overwrite);
+  if (!features && format.format == ImageFormat::dzi) check_page_target(deep_zoom_page(path), PageOf::image, overwrite);
   check_target(path, overwrite);
   const std::string suffix = in_small_letters(path.filename().string().substr(output_name(file).size()));
   if (!overwrite && std::filesystem::exists(status) && !suffix.empty() &&

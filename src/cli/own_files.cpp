@@ -4,6 +4,7 @@
 #include <array>
 
 #include "cli/own_marks.hpp"
+#include "sink/view_page.hpp"
 
 namespace slidestream::cli {
 
@@ -24,6 +25,15 @@ void check_target(const fs::path& path, bool overwrite) {
   // What is neither a file nor absent is refused by who writes.
   const bool is_foreign = is_link(path) || (type == fs::file_type::regular && !is_own(path));
   if (is_foreign) throw ConfigError(refusal(path));
+}
+
+void check_page_target(const fs::path& page, PageOf of, bool overwrite) {
+  check_target(page, overwrite);
+  if (overwrite || type_at(page) != fs::file_type::regular || is_empty_file(page)) return;
+  const PageOf there = is_view_page(page) ? PageOf::image : PageOf::report;
+  if (there == of) return;
+  throw ConfigError(one_line(page.string()) + (there == PageOf::image ? ": is the page of an image" : ": is a report") +
+                    offer_to_overwrite);
 }
 
 void check_partial_target(const fs::path& partial, bool overwrite) {

@@ -40,8 +40,14 @@ void check_visible(const std::filesystem::path& path) {
 /// \param overwrite  whatever is there may be replaced.
 void check_target(const std::filesystem::path& path, bool overwrite);
 
-/// The same for the name that an image has while it is written, and what goes with it. A file that this program left
-/// there says so, or is empty.
+enum class PageOf { report, image };
+
+/// The same for an HTML page: a report doesn't replace the page of a Deep Zoom image, whose part that is, nor is a
+/// report replaced by one.
+void check_page_target(const std::filesystem::path& page, PageOf of, bool overwrite);
+
+/// The same as `check_target` for the name that an image has while it is written, and what goes with it. A file that
+/// this program left there says so, or is empty.
 void check_partial_target(const std::filesystem::path& partial, bool overwrite);
 
 /// The same for what may also be a folder, which is replaced as a whole.

@@ -56,8 +56,8 @@ int write(Options options) {
   if (wanted.manifest.empty() != wanted.cohort.empty()) {
     throw ConfigError("--manifest and --cohort belong together: the file, and its column to compare by");
   }
-  check_target(wanted.html, options.overwrite);
   for (const std::string& folder : wanted.folders) check_unlisted(wanted.html, folder);
+  check_page_target(wanted.html, PageOf::report, options.overwrite);
   wanted.most_bytes = static_cast<std::uint64_t>(options.most_megabytes * 1e6);
   wanted.threads = std::clamp(allowed_processors(), 1, 16);
   auto told = std::chrono::steady_clock::now();
@@ -113,7 +113,7 @@ void add_report_command(CLI::App& app, Action& action) {
       ->type_name("MB")
       ->check(CLI::Range(1.0, 1000.0))
       ->capture_default_str();
-  command->add_flag("--overwrite", options->overwrite, "Replace a file that is there and is no such page");
+  command->add_flag("--overwrite", options->overwrite, "Replace a file that is there and is no report");
   command->footer(
       "Thumbnails are made from the slides' files where those are still there.\n\n"
       "Examples:\n"

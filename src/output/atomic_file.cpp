@@ -41,7 +41,8 @@ AtomicFile::~AtomicFile() {
 
 void AtomicFile::check(const std::filesystem::path& path) {
   std::error_code code;
-  if (std::filesystem::is_directory(path, code)) {
+  // A link is replaced, be it to a folder.
+  if (std::filesystem::is_directory(std::filesystem::symlink_status(path, code))) {
     throw OutputError(path.string() + ": " + std::make_error_code(std::errc::is_a_directory).message());
   }
   // Only making a file shows whether one can be made.

@@ -109,7 +109,10 @@ std::string with_names_beside(const std::filesystem::path& folder, std::string m
 void check_final_name(const std::filesystem::path& file) {
   std::error_code ignored;
   const auto status = std::filesystem::status(file, ignored);
-  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+  // A link to a folder is replaced, as others are.
+  const bool leads_to_folder = std::filesystem::is_directory(status) &&
+                               std::filesystem::is_symlink(std::filesystem::symlink_status(file, ignored));
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) && !leads_to_folder) {
     throw Error(file.string() + ": it isn't a regular file");
   }
 }

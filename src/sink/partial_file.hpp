@@ -27,7 +27,7 @@ class InUseError : public OutputError {
 std::filesystem::path partial_name(const std::filesystem::path& file);
 
 /// Renaming over a folder or a device would fail at the end, or replace it. \throws Error where something else than a
-/// file has the name.
+/// file has the name. A link to a folder may have it: the link is replaced.
 void check_final_name(const std::filesystem::path& file);
 
 /// Whether what is open is what has this name now.

@@ -112,6 +112,28 @@ class Targets(BatchCase):
                                f"{page}: is a file of a slide that {self.out} lists; name another for the report")
             self.assertEqual(page.read_bytes(), before)
 
+    def test_a_report_and_the_page_of_an_image(self):
+        slides = self.folder_of("a.svs")
+        other = self.folder / "other"
+        self.assertDone(run("convert", slides, "--out", other, "--to", "dzi"))
+        self.assertDone(run(slides, "--out", self.out))
+        page = other / "images/a.identity.view.html"
+        before = page.read_bytes()
+        self.assertOneLine(run("report", self.out, "--html", page), 2,
+                           f"{page}: is the page of an image; --overwrite replaces it")
+        self.assertEqual(page.read_bytes(), before)
+        self.assertDone(run("report", self.out, "--html", page, "--overwrite"))
+        # The other way round.
+        report = self.folder / "b.view.html"
+        for _ in range(2):
+            self.assertDone(run("report", self.out, "--html", report))
+        before = report.read_bytes()
+        convert = ["convert", slides / "a.svs", self.folder / "b.dzi"]
+        self.assertOneLine(run(*convert), 2, f"{report}: is a report; --overwrite replaces it")
+        self.assertEqual(report.read_bytes(), before)
+        self.assertDone(run(*convert, "--overwrite"))
+        self.assertNotEqual(report.read_bytes(), before)
+
     def test_a_sweeps_tables(self):
         slide = self.folder_of("a.svs") / "a.svs"
         self.out.mkdir()

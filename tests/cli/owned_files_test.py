@@ -270,6 +270,26 @@ class Links(BatchCase):
                 self.assertTrue(file.exists())
                 self.assertEqual((target.stat().st_ino, target.stat().st_mtime_ns), (before.st_ino, before.st_mtime_ns))
 
+    def test_a_link_to_a_folder_in_the_place_of_an_image(self):
+        slide = self.folder_of("s.svs") / "s.svs"
+        album = self.folder / "album"
+        album.mkdir()
+        (album / "mine.txt").write_text("mine")
+        for name, is_folder in ("l.ome.tif", False), ("m.dzi", False), ("n.ome.zarr", True), ("o.dicom", True):
+            with self.subTest(name):
+                link = self.folder / name
+                link.symlink_to("album")
+                line = f"{link}: " + ("is a link, and a folder takes no link's place" if is_folder else LINK)
+                self.assertOneLine(run("convert", slide, link), 2, line)
+                self.assertTrue(link.is_symlink())
+                again = run("convert", slide, link, "--overwrite")
+                if is_folder:
+                    self.assertOneLine(again, 2, line)
+                else:
+                    self.assertDone(again)
+                self.assertEqual(link.is_symlink(), is_folder)
+                self.assertEqual(os.listdir(album), ["mine.txt"])
+
     def test_where_nothing_tells_whether_files_are_there(self):
         slides = self.folder_of("a.svs", "b.svs")
         command = ["convert", slides, "--out", self.out]

@@ -129,6 +129,10 @@ TEST_CASE("tables take the place of links, whatever these lead to") {
   fs::create_symlink("/dev/zero", folder / "named");
   CHECK(output_error([&] { const AtomicFile file(folder / "named"); }) ==
         (folder / "named").string() + ": isn't a regular file");
+  // A link to a folder is replaced.
+  fs::create_directory_symlink("elsewhere", folder / "leads on");
+  CHECK(output_error([&] { AtomicFile::check(folder / "leads on"); }).empty());
+  CHECK_FALSE(output_error([&] { AtomicFile::check(folder / "elsewhere"); }).empty());
 }
 
 TEST_CASE("folders for files of slides that can't be written are found before a run") {

@@ -220,6 +220,8 @@ TEST_CASE("storage that fails gives the path and the system's reason") {
         (folder / "none/a.partial.ome.tif").string() + ": No such file or directory");
   std::filesystem::create_directory(folder / "b.ome.tif");
   CHECK(message(folder / "b.ome.tif") == (folder / "b.ome.tif").string() + ": it isn't a regular file");
+  std::filesystem::create_directory_symlink("b.ome.tif", folder / "c.ome.tif");
+  CHECK(message(folder / "c.ome.tif").empty());
 }
 
 TEST_CASE("partial names") {
