@@ -81,7 +81,10 @@ int write(Options options) {
   const Style style = Style::of(1);
   const auto counted = [](std::size_t n, const char* thing) { return count_text(n) + thing + (n == 1 ? "" : "s"); };
   std::string text = style.bold(printable(wanted.html)) + ": " + counted(result.slides, " slide");
-  if (result.failed > 0) text += " (" + style.red(count_text(result.failed) + " failed") + ")";
+  if (const std::size_t others = result.failed + result.unfinished; others > 0) {
+    text += " (" + count_text(result.slides - others) + " done, " + style.red(count_text(result.failed) + " failed") +
+            ", " + style.red(count_text(result.unfinished) + " unfinished") + ")";
+  }
   text += ", " + counted(result.thumbnails, " thumbnail") + ", " + counted(result.maps, " map");
   if (result.sweeps > 0) text += ", " + counted(result.sweeps, " sweep");
   std::cout << text << ", " << bytes_text(static_cast<double>(result.bytes)) << '\n';

@@ -292,6 +292,15 @@ std::string advice(std::size_t differing, std::size_t not_read, bool is_joined, 
   return text;
 }
 
+/// Says of how many slides there is nothing to verify.
+void tell_undone(report::RunReader& reader) {
+  const std::uint64_t failed = reader.failed();
+  const std::uint64_t left = reader.unfinished() + failed;
+  if (left == 0) return;
+  spdlog::warn("{} {} done{}: nothing of {} was verified", count_of(left, "slide"), left == 1 ? "isn't" : "aren't",
+               failed > 0 ? " (" + count_text(failed) + " failed)" : "", left == 1 ? "it" : "them");
+}
+
 int verify(const VerifyOptions& options) {
   const fs::path folder = options.folder;
   check_version(folder / ledger_name);
@@ -365,10 +374,7 @@ int verify(const VerifyOptions& options) {
   if (known > 0) {
     spdlog::info("{} {} verified before an interruption", count_of(known, "file"), known == 1 ? "was" : "were");
   }
-  if (const std::uint64_t left = reader.unfinished_of_shard(); left > 0) {
-    spdlog::warn("{} done: nothing of {} was verified", count_of(left, "slide") + (left == 1 ? " isn't" : " aren't"),
-                 left == 1 ? "it" : "them");
-  }
+  tell_undone(reader);
   if (unwritten > 0) {
     spdlog::warn("{} {} written yet: the run is under way, or was killed; the same command writes {}",
                  count_of(unwritten, "map"), unwritten == 1 ? "isn't" : "aren't", unwritten == 1 ? "it" : "them");

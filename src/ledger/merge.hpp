@@ -24,12 +24,12 @@ struct MergeOptions {
 
 /// What a merge found.
 struct MergeResult {
-  Config config;                      ///< of the merged run
-  Corpus corpus{0};                   ///< of all slides
-  std::size_t twice = 0;              ///< slides that several folders have, with the same result
-  std::vector<std::string> missing;   ///< paths of slides of the manifest that no folder has
-  std::size_t absent = 0;             ///< files of slides that aren't found: absent, another kind or size, not to be seen
-  std::uint64_t absent_bytes = 0;     ///< that these had
+  Config config;                     ///< of the merged run
+  Corpus corpus{0};                  ///< of all slides
+  std::size_t twice = 0;             ///< slides that several folders have, with the same result
+  std::vector<std::string> missing;  ///< paths of slides of the manifest that no folder has
+  std::size_t absent = 0;          ///< files of slides that aren't found: absent, another kind or size, not to be seen
+  std::uint64_t absent_bytes = 0;  ///< that these had
   std::vector<std::string> warnings;  ///< one line each
   std::string aside;                  ///< where the earlier results are now; empty: there were none, or it wasn't asked
   bool stopped = false;               ///< nothing was merged

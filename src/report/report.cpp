@@ -47,6 +47,7 @@ struct Run {
   SpectrumSums sums;
   std::size_t done = 0;
   std::size_t failed = 0;
+  std::size_t unfinished = 0;
   std::uint64_t artifacts = 0;  ///< files that were made
   std::uint64_t artifact_bytes = 0;
   double fence = 0.0;
@@ -261,8 +262,10 @@ class Builder {
         distribution.counters.clear();
         all_ += distribution;
       }
-      result_.slides += run.done + run.failed;
+      run.unfinished = run.reader->unfinished();
+      result_.slides += run.done + run.failed + run.unfinished;
       result_.failed += run.failed;
+      result_.unfinished += run.unfinished;
     }
     axis_ = fitting_axis(all_.histogram, most_steps);
   }
@@ -381,7 +384,7 @@ class Builder {
       json["failed"] = run.failed;
       json["artifacts"] = run.artifacts;
       json["artifact_bytes"] = run.artifact_bytes;
-      json["unfinished"] = run.reader->unfinished();
+      json["unfinished"] = run.unfinished;
       json["fence"] = rounded(run.fence);
       json["spectrum"] = run.spectrum;
       json["statistics"] = run.sums.values > 0 ? statistics_json(run.sums, config, axis_) : Json();

@@ -23,8 +23,9 @@ struct ReportOptions {
 
 /// What was shown.
 struct ReportResult {
-  std::size_t slides = 0;
+  std::size_t slides = 0;  ///< done, failed or unfinished, of the runs' own shards
   std::size_t failed = 0;
+  std::size_t unfinished = 0;
   std::size_t thumbnails = 0;
   std::size_t maps = 0;
   std::size_t sweeps = 0;

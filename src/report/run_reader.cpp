@@ -22,16 +22,13 @@ bool RunReader::is_joined() {
   return select.step() && select.integer(0) != 0;
 }
 
-std::uint64_t RunReader::unfinished() {
-  Statement select(*database_,
-                   "SELECT count(*) FROM slides WHERE position IS NOT NULL AND state NOT IN ('done', 'failed')");
-  return select.step() ? static_cast<std::uint64_t>(select.integer(0)) : 0;
-}
+std::uint64_t RunReader::unfinished() { return count_own("state NOT IN ('done', 'failed')"); }
 
-std::uint64_t RunReader::unfinished_of_shard() {
+std::uint64_t RunReader::failed() { return count_own("state = 'failed'"); }
+
+std::uint64_t RunReader::count_own(const char* condition) {
   Statement select(*database_,
-                   "SELECT count(*) FROM slides WHERE position IS NOT NULL AND mine AND state NOT IN ('done', "
-                   "'failed')");
+                   std::string("SELECT count(*) FROM slides WHERE position IS NOT NULL AND mine AND ") + condition);
   return select.step() ? static_cast<std::uint64_t>(select.integer(0)) : 0;
 }
 

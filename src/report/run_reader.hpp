@@ -31,16 +31,18 @@ class RunReader {
   const Config& config() const noexcept { return config_; }
   /// Whether what is there was joined from other folders.
   bool is_joined();
-  /// Slides of the manifest that are neither done nor failed, whoever's they are.
+  /// Slides of the manifest that are neither done nor failed, and no other shard's.
   std::uint64_t unfinished();
-  /// Those of them that are this run's, and no other shard's.
-  std::uint64_t unfinished_of_shard();
+  /// Those that failed, and are no other shard's.
+  std::uint64_t failed();
   /// Visits the slides that are done or failed, in the order of the manifest; the same ones every time.
   void for_each(const std::function<void(const LedgerSlide&)>& visit);
   /// Fills in the values of a slide's map. False when the ledger hasn't what was written.
   bool read_map(std::int64_t id, WindowMap& map);
 
  private:
+  std::uint64_t count_own(const char* condition);
+
   std::unique_ptr<Database> database_;
   Config config_;
 };

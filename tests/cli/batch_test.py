@@ -818,6 +818,20 @@ class Verify(BatchCase):
         self.assertIn("1 slide isn't done: nothing of it was verified", result.stderr)
         self.assertEqual(result.stdout, "0 of 0 files of 0 slides are as written\n")
 
+    def test_slides_that_failed_are_told(self):
+        slides = self.folder / "slides"
+        (slides / "c.svs").write_text("no slide")
+        out = self.folder / "with-a-failure"
+        self.assertEqual(run(slides, "--out", out, "--operators", "tissue").returncode, 1)
+        self.assertOneLine(run("verify", out), 0, "1 slide isn't done (1 failed): nothing of it was verified")
+        database = sqlite3.connect(out / "run.sqlite")
+        with database:
+            database.execute("UPDATE slides SET state = 'pending' WHERE position = 1")
+        database.close()
+        self.assertOneLine(run("verify", out), 0, "2 slides aren't done (1 failed): nothing of them was verified")
+        result = self.assertDone(run("report", out, "--html", self.folder / "report.html"))
+        self.assertIn(": 3 slides (1 done, 1 failed, 1 unfinished), ", result.stdout)
+
     def test_a_folder_without_a_run(self):
         (self.folder / "empty").mkdir()
         self.assertEqual(run("verify", self.folder / "empty").returncode, 2)
