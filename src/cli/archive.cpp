@@ -50,11 +50,7 @@ Archive::Archive(const Config& config, const ExpandedInputs& inputs, const RunOp
       corpus_(static_cast<std::size_t>(config.analysis.bins)) {
   slides_under_way().reset();
   Ledger::Options ledger_options;
-  ledger_options.watch.on_watch = [](const std::string& message) { spdlog::info("{}", message); };
-  // A program's own signals end it at once.
-  if (EmbeddedRun* const embedded = options.embedded; embedded != nullptr) {
-    ledger_options.watch.is_stopped = [embedded] { return embedded->control.stop_requested(); };
-  }
+  ledger_options.watch = owner_watch(options);
   ledger_options.on_passed_over = [](const std::string& line) { spdlog::warn("{}", line); };
   if (options.fresh) {
     if (const std::string aside = Ledger::move_aside(config, ledger_options); !aside.empty()) {

@@ -15,6 +15,16 @@
 
 namespace slidestream::cli {
 
+OwnerWatch owner_watch(const RunOptions& options) {
+  OwnerWatch watch;
+  watch.on_watch = [](const std::string& message) { spdlog::info("{}", message); };
+  // A program's own signals end it at once.
+  if (EmbeddedRun* const embedded = options.embedded; embedded != nullptr) {
+    watch.is_stopped = [embedded] { return embedded->control.stop_requested(); };
+  }
+  return watch;
+}
+
 std::vector<ManifestEntry> make_manifest(const ExpandedInputs& inputs, const RunOptions& options) {
   std::vector<ManifestEntry> manifest(inputs.slides.size());
   for (std::size_t i = 0; i < manifest.size(); ++i) manifest[i] = {inputs.slides[i], inputs.canonical[i], true};

@@ -7,8 +7,12 @@
 
 #include "cli/run_options.hpp"
 #include "ledger/ledger.hpp"
+#include "ledger/owner.hpp"
 
 namespace slidestream::cli {
+
+/// How the process that has the folder is watched.
+OwnerWatch owner_watch(const RunOptions& options);
 
 /// Lists all slides of the inputs, and which of them are this shard's. \throws ConfigError where the shard makes no
 /// sense.

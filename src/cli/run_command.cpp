@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "cli/archive.hpp"
+#include "cli/archive_start.hpp"
 #include "cli/command.hpp"
 #include "cli/dry_run.hpp"
 #include "cli/failure_limit.hpp"
@@ -42,6 +43,7 @@
 #include "config/toml_text.hpp"
 #include "ledger/fingerprint.hpp"
 #include "ledger/map_files.hpp"
+#include "ledger/owner.hpp"
 #include "ledger/schema.hpp"
 #include "ledger/shard.hpp"
 #include "output/atomic_file.hpp"
@@ -405,6 +407,10 @@ int run(const RunOptions& options) {
   if (!warning.empty()) spdlog::warn("{}", warning);
   if (!options.trace.empty()) check_target(options.trace, options.overwrite);
   if (!options.metrics.empty()) check_target(options.metrics, options.overwrite);
+  // Whoever was asked to stop may still end slides, which is to be known of the files that are there.
+  if (options.file.empty()) {
+    refuse_if_in_use(std::filesystem::path(config.output.dir) / ledger_name, false, owner_watch(options));
+  }
   const FolderGuard guard(config, options.overwrite, options.fresh);
   if (options.file.empty()) guard.check_names(config, map_files(config, inputs));
   if (!options.file.empty()) {

@@ -54,10 +54,10 @@ class Synchronous {
 };
 
 /// Before the ledger is opened or made.
-fs::path usable_file(const Config& config, const FolderLock& held) {
+fs::path usable_file(const Config& config, const FolderLock& held, const OwnerWatch& watch) {
   fs::path file = fs::path(config.output.dir) / ledger_name;
   Ledger::check_folder(config, held);
-  refuse_if_in_use(file, true);
+  refuse_if_in_use(file, true, watch);
   return file;
 }
 
@@ -75,7 +75,7 @@ Ledger::Ledger(const Config& config, const Options& options, const FolderLock& h
       bins_(static_cast<std::size_t>(config.analysis.bins)),
       portable_names_(config.output.portable_names),
       is_new_(number_of(fs::path(config.output.dir) / ledger_name) == FileNumber{}),
-      database_(usable_file(config, held), DatabaseAccess::create) {
+      database_(usable_file(config, held, options.watch), DatabaseAccess::create) {
   wal_ = set_up_writer(database_, config.output.journal) == JournalMode::wal;
   {
     Transaction transaction(database_);
@@ -85,10 +85,10 @@ Ledger::Ledger(const Config& config, const Options& options, const FolderLock& h
   check_table(database_, "slides");
   number_ = number_of(file()).value_or(FileNumber{});
   sync_folder(config.output.dir);
-  const bool has_lost_notes = may_have_lost_notes(database_);
-  token_ = claim(database_, options.watch);
+  const Claim claimed = claim(database_, options.watch);
+  token_ = claimed.token;
   try {
-    if (has_lost_notes) replace_lost_notes(database_);
+    if (claimed.has_lost_notes) replace_lost_notes(database_);
     if (has_notes(database_)) {
       enter_left_notes(database_);
     } else {

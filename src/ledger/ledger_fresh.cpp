@@ -112,10 +112,10 @@ class OwnedLedger {
  public:
   /// \throws UnreadableError where what it lists can't be trusted
   OwnedLedger(const fs::path& file, const Ledger::Options& options) : database_(file, DatabaseAccess::read_write) {
-    const bool has_lost_notes = check_schema(database_) == current_ledger_version && may_have_lost_notes(database_);
-    claim(database_, options.watch);
+    const bool is_current = check_schema(database_) == current_ledger_version;
+    const Claim claimed = claim(database_, options.watch);
     try {
-      if (has_lost_notes) replace_lost_notes(database_);
+      if (claimed.has_lost_notes && is_current) replace_lost_notes(database_);
       enter_left_notes(database_);
       check_table(database_, "slides");
       listed_ = files_of_slides(database_, file.parent_path());
@@ -217,7 +217,7 @@ std::string Ledger::move_aside(const Config& config, const Options& options) {
   // Also from the moment that the ledger is given back: until it has moved, nobody else opens it.
   const FolderLock lock(folder);
   if (!has_results(config)) return {};
-  refuse_if_in_use(file, false);
+  refuse_if_in_use(file, false, options.watch);
   // Everything that may fail comes before the first file moves.
   std::unique_ptr<OwnedLedger> ledger = owned_ledger(file, options);
   MoveAside move(folder);

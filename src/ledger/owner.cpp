@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "ledger/schema.hpp"
+#include "ledger/start_notes.hpp"
 #include "system/process_state.hpp"
 
 namespace slidestream {
@@ -41,6 +42,17 @@ std::string new_token() {
 [[noreturn]] void refuse(const std::filesystem::path& file, const Owner& owner) {
   throw ConfigError(file.parent_path().string() + ": belongs to a run on " + owner.process.name() +
                     "; wait for its end, or name another folder");
+}
+
+/// What is waited for, and how long. \param is_here  it lives on this machine, and was asked to stop
+std::string line_of_watch(const Database& database, const Owner& owner, std::chrono::milliseconds time, bool is_here) {
+  const std::string line = database.file().parent_path().string() + ": waiting up to " +
+                           std::to_string(std::chrono::ceil<std::chrono::seconds>(time).count()) + " s for ";
+  const std::string subject = "the run on " + owner.process.name();
+  if (is_here) return line + "the end of " + subject + ", which was asked to stop";
+  const std::int64_t age = unix_now() - owner.beat_at;
+  return line + subject + (age >= 0 ? ", last seen " + std::to_string(age) + " s ago" : std::string()) +
+         ", which can't be asked from here; this start ends at once if that is alive";
 }
 
 }  // namespace
@@ -91,61 +103,67 @@ std::chrono::milliseconds time_to_watch(const Owner& owner, std::int64_t now, co
   return owner.beats < beats_of_start ? left + watch.least : std::max(left, watch.least);
 }
 
-bool is_dead(Database& database, const Owner& owner, const OwnerWatch& watch) {
-  if (const auto alive = is_alive(owner.process)) return !*alive;
-  // Neither a new beat nor an old one proves anything: clocks differ and jump, and who was killed beat until then.
-  const std::int64_t now_seconds = unix_now();
-  const std::chrono::milliseconds time = time_to_watch(owner, now_seconds, watch);
-  const std::string subject = "the run on " + owner.process.name();
-  if (watch.on_watch) {
-    const std::int64_t age = now_seconds - owner.beat_at;
-    watch.on_watch(database.file().parent_path().string() + ": waiting up to " +
-                   std::to_string(std::chrono::ceil<std::chrono::seconds>(time).count()) + " s for " + subject +
-                   (age >= 0 ? ", last seen " + std::to_string(age) + " s ago" : std::string()) +
-                   ", which can't be asked from here; this start ends at once if that is alive");
-  }
-  const auto end = std::chrono::steady_clock::now() + time;
-  while (std::chrono::steady_clock::now() < end) {
+bool is_dead(Database& database, Owner& owner, const OwnerWatch& watch) {
+  using Clock = std::chrono::steady_clock;
+  const auto alive = is_alive(owner.process);
+  if (alive && !*alive) return true;
+  // Meanwhile it may have ended.
+  if (alive && !was_asked_to_stop(database)) return !read_owner(database);
+  // Of one that can't be asked neither a new beat nor an old one proves anything: clocks differ and jump, and who was
+  // killed beat until then.
+  const std::chrono::milliseconds time = alive ? watch.stopping : time_to_watch(owner, unix_now(), watch);
+  if (watch.on_watch) watch.on_watch(line_of_watch(database, owner, time, alive.has_value()));
+  const auto last = Clock::now() + watch.stopping;
+  auto end = Clock::now() + time;
+  while (Clock::now() < end) {
     if (watch.is_stopped && watch.is_stopped()) {
-      throw WatchStopped(database.file().parent_path().string() + ": interrupted while it waited for " + subject);
+      throw WatchStopped(database.file().parent_path().string() + ": interrupted while it waited for the run on " +
+                         owner.process.name());
     }
     std::this_thread::sleep_for(std::min<std::chrono::milliseconds>(time, std::chrono::milliseconds(500)));
     const auto now = read_owner(database);
     if (!now) return true;
-    if (now->beats != owner.beats || !(now->process == owner.process)) return false;
+    if (!(now->process == owner.process)) return false;
+    if (alive && !is_alive(owner.process).value_or(true)) return true;
+    if (alive || now->beats == owner.beats) continue;
+    if (Clock::now() > last || !was_asked_to_stop(database)) return !read_owner(database);
+    owner = *now;
+    end = Clock::now() + time_to_watch(owner, unix_now(), watch);
   }
-  return true;
+  return !alive.has_value();
 }
 
-void refuse_if_in_use(const std::filesystem::path& file, bool to_go_on) {
+void refuse_if_in_use(const std::filesystem::path& file, bool to_go_on, const OwnerWatch& watch) {
   std::error_code code;
   if (!std::filesystem::is_regular_file(file, code) || std::filesystem::file_size(file, code) == 0) return;
   try {
     Database database(file, DatabaseAccess::read, std::chrono::seconds(5));
     const std::int64_t version = check_schema(database);
-    const auto owner = read_owner(database);
-    if (owner && is_alive(owner->process).value_or(false)) refuse(file, *owner);
+    auto owner = read_owner(database);
+    const bool lives = owner && is_alive(owner->process).value_or(false);
+    if (lives && !is_dead(database, *owner, watch)) refuse(file, *owner);
     if (to_go_on) refuse_older(database, version);
   } catch (const OutputError&) {
     // The caller finds it, too.
   }
 }
 
-std::string claim(Database& database, const OwnerWatch& watch) {
-  std::string token = new_token();
+Claim claim(Database& database, const OwnerWatch& watch) {
+  const std::string token = new_token();
   while (true) {
-    const auto judged = read_owner(database);
+    auto judged = read_owner(database);
     if (judged && !is_dead(database, *judged, watch)) refuse(database.file(), *judged);
     Transaction transaction(database);
     // While it was being judged another may have taken it.
     const auto owner = read_owner(database);
     if (owner && (!judged || !(owner->process == judged->process) || owner->beats != judged->beats)) continue;
+    const bool has_lost_notes = may_have_lost_notes(database);
     const ProcessIdentity self = this_process();
     Statement write(database, "INSERT OR REPLACE INTO owner VALUES(1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?7)");
     write.bind(1, std::string_view(token)).bind(2, std::string_view(self.host)).bind(3, std::string_view(self.boot));
     write.bind(4, std::string_view(self.pid_space)).bind(5, self.pid).bind(6, self.start).bind(7, unix_now()).run();
     transaction.commit();
-    return token;
+    return {token, has_lost_notes};
   }
 }
 

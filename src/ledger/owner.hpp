@@ -47,6 +47,7 @@ struct OwnerWatch {
   std::function<void(const std::string&)> on_watch = {};
   /// Asked while it waits; true: it waits no longer. May be empty.
   std::function<bool()> is_stopped = {};
+  std::chrono::milliseconds stopping{60'000};  ///< how long the end of one is waited for that was asked to stop
 };
 
 /// The waiting for a sign of life was stopped. Nothing was changed.
@@ -58,18 +59,24 @@ class WatchStopped : public ConfigError {
 /// How long a silent owner is watched. \param now  seconds since 1970
 std::chrono::milliseconds time_to_watch(const Owner& owner, std::int64_t now, const OwnerWatch& watch);
 
-/// Whether the owner is known to be dead, or thought to be after it was watched without a beat. The first beat ends
-/// that: it lives. \throws WatchStopped
-bool is_dead(Database& database, const Owner& owner, const OwnerWatch& watch);
+/// Whether the owner is known to have ended, or thought to after it was watched without a beat. The first beat ends
+/// that: it lives. The end of one that was asked to stop is waited for. \param owner  gets its last beat
+/// \throws WatchStopped
+bool is_dead(Database& database, Owner& owner, const OwnerWatch& watch);
 
 /// Before anything is written: a living process on this machine is told from its number alone, also where it has the
 /// ledger locked. Nor is a ledger of an earlier version written to when it is to be gone on with. Whatever can't be
-/// read is for the caller to find. \throws ConfigError
-void refuse_if_in_use(const std::filesystem::path& file, bool to_go_on);
+/// read is for the caller to find. \throws ConfigError; WatchStopped
+void refuse_if_in_use(const std::filesystem::path& file, bool to_go_on, const OwnerWatch& watch);
 
-/// Enters this process as the owner, where there is none or a dead one, which is watched as by `is_dead`. Returns this
-/// process's token. \throws ConfigError where a living one has it; WatchStopped
-std::string claim(Database& database, const OwnerWatch& watch);
+struct Claim {
+  std::string token;            ///< this process's
+  bool has_lost_notes = false;  ///< as `may_have_lost_notes`, of the dead process that had the ledger
+};
+
+/// Enters this process as the owner, where there is none or a dead one, which is watched as by `is_dead`.
+/// \throws ConfigError where a living one has it; WatchStopped
+Claim claim(Database& database, const OwnerWatch& watch);
 
 /// Seconds since 1970.
 std::int64_t unix_now() noexcept;

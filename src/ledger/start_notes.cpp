@@ -173,6 +173,12 @@ bool StartNotes::wait_long() {
   return !waiting_.empty() && std::chrono::steady_clock::now() - since_ > std::chrono::seconds(1);
 }
 
+bool was_asked_to_stop(Database& database) {
+  const LeftNotes notes = read_notes(notes_beside(database.file()));
+  Statement owner(database, "SELECT token FROM owner");
+  return notes.stop && owner.step() && owner.text(0) == notes.token;
+}
+
 bool has_notes(const Database& database) {
   struct ::stat status {};
   return ::lstat(notes_beside(database.file()).c_str(), &status) == 0;

@@ -66,6 +66,9 @@ class StartNotes {
 inline constexpr std::string_view stop_note = "\nstop\n";
 inline constexpr std::string_view shortage_note = "\nshortage\n";
 
+/// Whether the process that has the ledger noted that it was asked to stop.
+bool was_asked_to_stop(Database& database);
+
 /// Whether a process has notes beside the ledger: one that works, or that died. One that ended has removed them, also
 /// where it couldn't give the ledger back, as on a full disk.
 bool has_notes(const Database& database);
@@ -75,7 +78,7 @@ bool has_notes(const Database& database);
 std::vector<std::int64_t> notes_to_enter(Database& database);
 
 /// Whether notes may be lost of the process that has the ledger, which is dead: with the power, or as it ended where it
-/// couldn't write. To be asked before `claim`.
+/// couldn't write. Asked before `claim` makes another the owner.
 bool may_have_lost_notes(Database& database);
 
 /// Takes it that the process came to the files of every slide that has no result, in a transaction of its own.

@@ -636,6 +636,22 @@ class Owners(ArchiveCase):
             shutil.rmtree(self.out)
             elsewhere.rename(self.out)
 
+    def test_a_start_waits_for_one_that_was_asked_to_stop(self):
+        first = self.start(self.slide(), self.large_slide(), "--out", self.out, *LONG)
+        self.wait_until_done(1)
+        first.send_signal(signal.SIGTERM)
+
+        def is_stopping():
+            try:
+                return b"\nstop\n" in (self.out / "run.sqlite-started").read_bytes()
+            except FileNotFoundError:
+                return False
+
+        self.wait_until(lambda: is_stopping() or first.poll() is not None)
+        second = run(self.slide(), "--out", self.out, *LONG)
+        self.assertEqual(second.returncode, 0, second.stderr)
+        self.assertEqual(first.wait(timeout=100), 143)
+
     def test_a_first_signal_gives_the_ledger_back(self):
         process = self.start(self.slide(), self.large_slide(), "--out", self.out, *LONG)
         self.wait_until_done(1)

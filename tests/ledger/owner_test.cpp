@@ -7,10 +7,12 @@
 #include <chrono>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "ledger/ledger.hpp"
+#include "ledger/start_notes.hpp"
 #include "ledger/status.hpp"
 #include "ledger_runs.hpp"
 
@@ -158,6 +160,60 @@ TEST_CASE("another machine's or container's owner lives while it beats") {
                  }),
                  ": interrupted while it waited for the run on far, process 7"));
   CHECK(asked == 2);
+}
+
+TEST_CASE("the end of a run that was asked to stop is waited for, here and elsewhere") {
+  using namespace std::chrono_literals;
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const auto manifest = make_files(folder, 1);
+  auto first = std::make_unique<Ledger>(config);
+  first->begin(manifest, false);
+  std::string told;
+  const auto end_first = [&](const std::string& line) {
+    told = line;
+    first.reset();
+  };
+  // While nobody has asked it, it isn't waited for.
+  CHECK(contains(message_of<ConfigError>([&] {
+                   const Ledger second(config, {{1h, 1h, end_first}});
+                 }),
+                 "belongs to a run on " + this_process().host));
+  CHECK(told.empty());
+  REQUIRE(::write(first->stop_descriptor(), stop_note.data(), stop_note.size()) > 0);
+  std::string expected = (folder / "out").string() + ": waiting up to 60 s for the end of the run on " +
+                         this_process().name() + ", which was asked to stop";
+  SUBCASE("it ends, and the next start has the folder") {
+    Ledger second(config, {{1h, 1h, end_first}});
+    CHECK(second.begin(manifest, false).todo.size() == 1);
+  }
+  SUBCASE("it ends, and moves aside") {
+    CHECK(Ledger::move_aside(config, {{1h, 1h, end_first}}) == (folder / "out/earlier-1").string());
+  }
+  SUBCASE("elsewhere it beats until it ends") {
+    const fs::path file = folder / "out/run.sqlite";
+    tamper(file, "UPDATE owner SET host = 'far', beats = 7, beat_at = " + std::to_string(unix_now()));
+    int looks = 0;
+    // As long as it beats it isn't dead, and once it has given the ledger back it isn't watched.
+    const auto is_stopped = [&] {
+      tamper(file, ++looks < 3 ? "UPDATE owner SET beats = beats + 1" : "DELETE FROM owner");
+      return false;
+    };
+    const auto tell = [&told](const std::string& line) { told = line; };
+    { const Ledger second(config, {{1h, 1h, tell, is_stopped}}); }
+    CHECK(looks == 3);
+    expected = told;
+    CHECK(contains(told, "which can't be asked from here"));
+  }
+  SUBCASE("it doesn't end, and has the folder") {
+    const auto tell = [&told](const std::string& line) { told = line; };
+    CHECK(contains(message_of<ConfigError>([&] {
+                     const Ledger second(config, {{1h, 1h, tell, {}, 1ms}});
+                   }),
+                   "belongs to a run on " + this_process().host));
+    expected.replace(expected.find("60 s"), 4, "1 s");
+  }
+  CHECK(told == expected);
 }
 
 TEST_CASE("who was replaced writes no more") {
