@@ -88,7 +88,8 @@ class Ledger {
     OwnerWatch watch = {};
     /// For what is joined: the settings that it was made with, when these aren't this program's.
     std::vector<std::pair<std::string, std::string>> settings = {};
-    /// Called with one line by `move_aside` where the ledger lists files that no run makes, which stay.
+    /// Called with one line by `move_aside` where the ledger lists files that no run makes, or where nothing says that
+    /// files of slides are a run's. These stay.
     std::function<void(const std::string&)> on_passed_over = {};
   };
 
@@ -112,8 +113,8 @@ class Ledger {
   static bool has_results(const Config& config);
   /// Moves what an earlier run left in `config.output.dir` into its folder `earlier-N` and returns that; empty where
   /// there was nothing. All of it moves, or nothing. Of folders with files of slides what the ledger doesn't list
-  /// stays; where it can't be read or is gone, they move as they are. \throws ConfigError when a living process has it;
-  /// OutputError.
+  /// stays; where it can't be read or is gone, they move as they are, if something else says that a run was there.
+  /// \throws ConfigError when a living process has it; OutputError.
   static std::string move_aside(const Config& config, const Options& options);
 
   /// Enters the manifest and finds what is to be done. A slide whose artifacts aren't all there in their sizes is.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <fstream>
@@ -71,6 +72,12 @@ bool has_own_table(const fs::path& folder) {
          begins_with(folder / "failures.csv", "path,stage,tile,cause") ||
          begins_with(folder / "artifacts.csv", "path,operator,product,file,") ||
          begins_with(folder / labels_name, labels_header);
+}
+
+/// Whether a ledger that is gone left what SQLite or a run has beside it.
+bool has_side_file(const fs::path& folder) {
+  return std::ranges::any_of(side_suffixes,
+                             [&](const char* suffix) { return has_something(folder / beside_ledger(suffix)); });
 }
 
 /// The first file that lies in the folder of what a run would replace there; empty: none does. Beside a ledger SQLite's
@@ -158,6 +165,17 @@ void tell_passed_over(const ListedFiles& listed, const fs::path& ledger, const L
                          (others > 0 ? ", and others: " + std::to_string(others) : std::string()));
 }
 
+/// Says that files of slides stay: nothing beside their folders says that a run made them.
+void tell_left(const fs::path& folder, const Ledger::Options& options) {
+  std::string kinds;
+  for (const char* kind : slide_folders) {
+    if (!names_in(folder / kind).empty()) kinds += std::string(kinds.empty() ? "" : ", ") + kind;
+  }
+  if (kinds.empty() || !options.on_passed_over) return;
+  options.on_passed_over(folder.string() + ": no " + ledger_name + " and no table of a run is there, so what is in " +
+                         kinds + " stays");
+}
+
 /// Nothing where there is no ledger, or none that can be read.
 std::unique_ptr<OwnedLedger> owned_ledger(const fs::path& file, const Ledger::Options& options) {
   if (!has_entry(file)) return nullptr;
@@ -216,19 +234,24 @@ std::string Ledger::move_aside(const Config& config, const Options& options) {
   const fs::path file = folder / ledger_name;
   // Also from the moment that the ledger is given back: until it has moved, nobody else opens it.
   const FolderLock lock(folder);
-  if (!has_results(config)) return {};
+  if (!has_results(config)) {
+    tell_left(folder, options);
+    return {};
+  }
   refuse_if_in_use(file, false, options.watch);
   // Everything that may fail comes before the first file moves.
   std::unique_ptr<OwnedLedger> ledger = owned_ledger(file, options);
   MoveAside move(folder);
   std::error_code code;
-  const bool was_run = has_something(file) || has_own_table(folder) || move.is_continued();
+  const bool was_run = has_something(file) || has_side_file(folder) || has_own_table(folder) || move.is_continued();
   if (ledger) {
     tell_passed_over(ledger->listed(), file, options);
     for (const fs::path& each : ledger->listed().files) move.move(each);
   } else if (was_run && !move.has(ledger_name)) {
     // Whose the files in them are, nobody can say.
     for (const char* kind : slide_folders) move.move(kind);
+  } else if (!was_run) {
+    tell_left(folder, options);
   }
   // All of it: the next run, which has a ledger, would write over what has the name of a map.
   move.move("maps");

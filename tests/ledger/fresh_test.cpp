@@ -207,6 +207,33 @@ TEST_CASE("tables of others are moved aside without the folders beside them") {
   CHECK(fs::exists(out / "images/slide-0.sobel.ome.tif"));
 }
 
+TEST_CASE("of a run that left nothing but files of slides these stay, and a line says so") {
+  const TemporaryFolder folder;
+  const Config config = earlier_run(folder);
+  const fs::path out = config.output.dir;
+  for (const char* name : {"run.sqlite", "slides.csv", "corpus.json"}) fs::remove(out / name);
+  std::string line = out.string() + ": no run.sqlite and no table of a run is there, so what is in images stays";
+  std::string aside;
+  SUBCASE("without any file of a run") {}
+  SUBCASE("beside a table that doesn't say whose it is") {
+    folder.write("out/corpus.json", std::string("{}"));
+    aside = (out / "earlier-1").string();
+  }
+  SUBCASE("with a file of the ledger that is gone they move") {
+    folder.write("out/run.sqlite-started", std::string("1-2-3\n"));
+    aside = (out / "earlier-1").string();
+    line.clear();
+  }
+  std::string told;
+  Ledger::Options options;
+  options.on_passed_over = [&told](const std::string& text) { told += text; };
+  CHECK(Ledger::move_aside(config, options) == aside);
+  CHECK(told == line);
+  const fs::path place = line.empty() ? fs::path(aside) : out;
+  CHECK(fs::exists(place / "images/slide-0.sobel.ome.tif"));
+  CHECK(fs::exists(place / "images/mine.txt"));
+}
+
 TEST_CASE("files of a ledger that isn't there are refused, and moved aside") {
   const TemporaryFolder folder;
   const Config config = ledger_config(folder / "out");
