@@ -168,8 +168,8 @@ std::vector<std::uint64_t> ring_counts(int window) {
 
 StatisticEntry radial_statistic() {
   return {{radial_name, "Radial profile",
-           "Whether radial.npy is written: the mean of the values over rings of |k|, rounded to 0 to N/2. Memory: 6 "
-           "bytes per coefficient of a window and thread, 8 if value is linear. Default false.",
+           "Writes radial.npy: means of the values over rings of |k|, rounded to 0 to N/2. Memory: 6 bytes per "
+           "coefficient of a window and thread, 8 with linear. Default false.",
            "", counters, findings},
           make_collector};
 }
