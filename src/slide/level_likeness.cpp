@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "slide/likeness/black_places.hpp"
+#include "slide/likeness/colour_tiles.hpp"
 #include "slide/likeness/compared_levels.hpp"
 #include "slide/likeness/correlation.hpp"
 #include "slide/likeness/glass_type.hpp"
@@ -98,9 +99,10 @@ bool are_alike(const ComparedLevels& levels, const std::vector<LevelPart>& parts
   if (unseen > most_unseen * seen) return false;
   if (compared.empty()) return is_plain;
   if (!pairs.are_alike() && !show_single_pixels(levels, compared)) return false;
-  if (has_other_colours(levels, compared)) return false;
+  ColourTiles colours(levels.slide);
+  if (has_other_colours(levels, compared, colours)) return false;
   if (!levels.plan.has_places) return true;
-  return !judge.has_unlike_corner(parts) && !shows_type_on_glass(levels, parts);
+  return !judge.has_unlike_corner(parts) && !shows_type_on_glass(levels, parts, colours);
 }
 
 }  // namespace
@@ -121,7 +123,9 @@ std::uint64_t likeness_bytes(const Slide& slide, std::size_t larger, std::size_t
   const Level& whole = slide.coded_level(larger);
   const double all = 3.0 * static_cast<double>(whole.width) * static_cast<double>(whole.height);
   const double of_type = plan.has_places ? std::min(all, static_cast<double>(glass_type_bytes)) : 0.0;
-  return static_cast<std::uint64_t>(parts + std::max(of_cell, of_type));
+  const double of_both = all + 3.0 * static_cast<double>(level.width) * static_cast<double>(level.height);
+  const double in_colour = std::min(of_both, static_cast<double>(ColourTiles::most_bytes));
+  return static_cast<std::uint64_t>(parts + std::max(of_cell, of_type) + in_colour);
 }
 
 LevelLikeness likeness_of(const Slide& slide, std::size_t larger, std::size_t level, const OpenBudget& budget) {

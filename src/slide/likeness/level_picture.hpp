@@ -30,6 +30,17 @@ struct LevelPicture {
   std::vector<std::uint8_t> pixels;
 };
 
+/// RGB of a rectangle of a level.
+struct RgbPicture {
+  const std::uint8_t* pixel(std::int64_t x, std::int64_t y) const noexcept {
+    return samples.data() + 3 * (y * width + x);
+  }
+
+  std::int64_t width = 0;
+  std::int64_t height = 0;
+  std::vector<std::uint8_t> samples;
+};
+
 /// Tiles of a level that a rectangle lies in.
 std::vector<std::int64_t> tiles_of(const Level& of, std::int64_t left, std::int64_t top, std::int64_t width,
                                    std::int64_t height);

@@ -89,15 +89,9 @@ struct ColourPicture {
   }
 };
 
-std::optional<ColourPicture> read_colours(const Slide& slide, std::size_t level, const PixelRange& columns,
+std::optional<ColourPicture> read_colours(ColourTiles& colours, std::size_t level, const PixelRange& columns,
                                           const PixelRange& rows) {
-  return unless_bad([&] {
-    ColourPicture picture{columns.size(),
-                          std::vector<std::uint8_t>(static_cast<std::size_t>(3 * columns.size() * rows.size()))};
-    read_rgb(slide, level, columns.begin, rows.begin,
-             {picture.samples.data(), 3 * columns.size(), columns.size(), rows.size(), rgb_format});
-    return picture;
-  });
+  return unless_bad([&] { return ColourPicture{columns.size(), colours.read(level, columns, rows).samples}; });
 }
 
 /// The mean of a rectangle if each pixel's RGB is read as YCbCr and clamped, as decoders do. \param rgb_at  of a pixel
@@ -128,7 +122,7 @@ struct ColourRows {
 /// level has one colour is passed over. The pixels of the larger level take as many bytes as the luminance of all.
 /// \param small  the cell
 std::optional<ColourRows> rows_with_colour(const ComparedLevels& levels, const LevelCell& cell,
-                                           const ColourPicture& small) {
+                                           const ColourPicture& small, ColourTiles& colours) {
   const ComparisonPlan& plan = levels.plan;
   const std::int64_t height = std::max<std::int64_t>(1, cell.height / 3);
   std::array<std::int64_t, 3> thirds = {(cell.height - height) / 2, 0, cell.height - height};
@@ -139,7 +133,7 @@ std::optional<ColourRows> rows_with_colour(const ComparedLevels& levels, const L
     const std::int64_t top = cell.level_top() + third;
     const PixelRange rows(top, top + height, plan.factor_y, levels.large.height);
     levels.budget.check();
-    std::optional<ColourPicture> large = read_colours(levels.slide, levels.larger, columns, rows);
+    std::optional<ColourPicture> large = read_colours(colours, levels.larger, columns, rows);
     if (!large) return std::nullopt;
     if (!large->is_plain()) return ColourRows{top, height, columns, rows, std::move(*large)};
   }
@@ -147,16 +141,15 @@ std::optional<ColourRows> rows_with_colour(const ComparedLevels& levels, const L
 }
 
 /// Blocks of a third of a cell's rows.
-BlockColours colours_of(const ComparedLevels& levels, const LevelCell& cell) {
+BlockColours colours_of(const ComparedLevels& levels, const LevelCell& cell, ColourTiles& colours) {
   const ComparisonPlan& plan = levels.plan;
   const std::int64_t left = cell.level_left();
   const std::int64_t right = left + cell.width;
   const std::int64_t cell_top = cell.level_top();
-  const std::optional<ColourPicture> small =
-      read_colours(levels.slide, levels.level, {left, right, 1.0, levels.small.width},
-                   {cell_top, cell_top + cell.height, 1.0, levels.small.height});
+  const std::optional<ColourPicture> small = read_colours(colours, levels.level, {left, right, 1.0, levels.small.width},
+                                                          {cell_top, cell_top + cell.height, 1.0, levels.small.height});
   if (!small) return {};
-  const std::optional<ColourRows> found = rows_with_colour(levels, cell, *small);
+  const std::optional<ColourRows> found = rows_with_colour(levels, cell, *small, colours);
   if (!found) return {};
   const std::int64_t top = found->top;
   const std::int64_t bottom = top + found->height;
@@ -326,12 +319,12 @@ bool lack_colour(const std::vector<ColourPair>& pairs) {
 
 }  // namespace
 
-bool has_other_colours(const ComparedLevels& levels, const std::vector<const LevelCell*>& cells) {
+bool has_other_colours(const ComparedLevels& levels, const std::vector<const LevelCell*>& cells, ColourTiles& colours) {
   if (is_grey(levels.large.colour) && is_grey(levels.small.colour)) return false;
   BlockColours blocks;
   std::vector<ColourPair> places;
   for (const LevelCell* cell : cells) {
-    const BlockColours of_cell = colours_of(levels, *cell);
+    const BlockColours of_cell = colours_of(levels, *cell, colours);
     if (of_cell.rgb.empty()) continue;
     places.push_back({mean_of(of_cell.rgb, &ColourPair::small), mean_of(of_cell.rgb, &ColourPair::large)});
     blocks.rgb.insert(blocks.rgb.end(), of_cell.rgb.begin(), of_cell.rgb.end());

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "slide/likeness/colour_tiles.hpp"
 #include "slide/likeness/level_cells.hpp"
 
 // Levels in other colours: luminance hardly shows them.
@@ -14,6 +15,6 @@ namespace slidestream {
 /// don't count. For another order the blocks that it would change clearly are also compared alone, less the white of
 /// both levels, and eight of them are enough. Places with bad tiles, or where the larger level has one colour, are left
 /// out; so are all where both levels are grey.
-bool has_other_colours(const ComparedLevels& levels, const std::vector<const LevelCell*>& cells);
+bool has_other_colours(const ComparedLevels& levels, const std::vector<const LevelCell*>& cells, ColourTiles& colours);
 
 }  // namespace slidestream
