@@ -286,8 +286,8 @@ int run_to_file(const Config& config, const std::string& slide, const RunOptions
     if (network_state(config) != network_before) {
       failure = network_setting(config) + ": the network's files have changed while it computed: " + options.file +
                 " isn't kept";
-      std::error_code code;
-      for (const Artifact& made : ended.artifacts) std::filesystem::remove_all(made.file, code);
+      std::error_code ignored;
+      for (const Artifact& made : ended.artifacts) std::filesystem::remove_all(made.file, ignored);
     }
     if (embedded == nullptr || !embedded->aborted) report_slide(ended);
   };
