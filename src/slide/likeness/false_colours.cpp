@@ -19,7 +19,7 @@ constexpr double related = 0.8;
 
 constexpr std::ptrdiff_t parts_of_glass = 8;  ///< the brightest of them is glass, if it is bright and grey
 constexpr double least_glass = 215.0;
-constexpr double most_glass_tint = 16.0;    ///< of the larger level
+constexpr double most_glass_tint = 16.0;      ///< of the larger level
 constexpr double least_false_colour = 16.0;   ///< of the smaller one
 constexpr double most_false_glass = 0.7;      ///< of the larger level's brightness
 constexpr double most_false_contrast = 0.45;  ///< of the larger level's; one that is only darker has 0.6
