@@ -116,13 +116,15 @@ TEST_CASE("What follows the codestream of a JP2 file need not be a box") {
   for (const Bytes& rest : {Bytes(1), Bytes(7), Bytes(8), Bytes(9), Bytes(20, std::byte{0xFF}), number(9, 4),
                             box("free", Bytes(3)), joined({box("free", Bytes(3)), Bytes(1)})}) {
     CAPTURE(rest.size());
-    const std::optional<Jp2File> read = read_jp2_file(joined({file, rest}));
+    const Bytes longer = joined({file, rest});
+    const std::optional<Jp2File> read = read_jp2_file(longer);
     REQUIRE(read);
     CHECK(std::ranges::equal(read->codestream, codestream(3)));
-    CHECK(is_for_devices(joined({file, rest})));
+    CHECK(is_for_devices(longer));
   }
   // One that is a header is read.
-  const std::optional<Jp2File> late = read_jp2_file(joined({file, box("jp2h", box("pclr", Bytes(8)))}));
+  const Bytes with_late = joined({file, box("jp2h", box("pclr", Bytes(8)))});
+  const std::optional<Jp2File> late = read_jp2_file(with_late);
   REQUIRE(late);
   CHECK(late->has_palette);
   CHECK_FALSE(read_jp2_file(joined({file, box("jp2h", number(7, 4))})));
