@@ -71,8 +71,9 @@ std::optional<double> said_number(std::string_view text, std::string_view what, 
   if (text.empty()) return std::nullopt;
   const std::optional<double> value = positive_number(text);
   if (!value) {
-    info.warnings.push_back(std::string(what) + " is " + quoted_number(text) +
-                            ", no positive number: it is passed over");
+    const std::string quoted = quoted_number(text);
+    const std::string shown = quoted == unknown_value ? std::string() : quoted + ", ";
+    info.warnings.push_back(std::string(what) + " is " + shown + "no positive number: it is passed over");
   }
   return value;
 }
