@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <slidestream/error.hpp>
@@ -131,6 +133,59 @@ TEST_CASE_FIXTURE(Fixture, "grey samples that are channels have the names that O
     CHECK(open_error(path).ends_with("has 3 channels (DAPI, FITC, Cy5); set input.channel to choose one, 0 to 2"));
     CHECK(Slide::open(path, {.channel = 1})->info().channels == Lines{"DAPI", "FITC", "Cy5"});
   }
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "directories of fewer samples than OME-XML says are planes by SizeC, whatever TiffData is there") {
+  const auto file_of = [&](int pages, int samples, const std::string& size_c, const std::string& content) {
+    TestTiff tiff;
+    for (int page = 0; page < pages; ++page) {
+      TestDirectory directory = interleaved(samples);
+      std::ranges::fill(directory.tiles[0], static_cast<std::byte>(10 * (page + 1)));
+      tiff.directories.push_back(std::move(directory));
+    }
+    tiff.directories[0].set_text(270, "<OME xmlns=\"x\"><Image><Pixels SizeX=\"64\" SizeY=\"64\" SizeC=\"" + size_c +
+                                          "\">" + content + "</Pixels></Image></OME>");
+    return folder.write("planes.tif", tiff.bytes());
+  };
+  const auto channel_of = [](int samples) { return "<Channel SamplesPerPixel=\"" + std::to_string(samples) + "\"/>"; };
+  const auto each = [](int pages) {
+    std::string data;
+    for (int page = 0; page < pages; ++page) {
+      const std::string number = std::to_string(page);
+      data += "<TiffData FirstC=\"" + number + "\" IFD=\"" + number + "\" PlaneCount=\"1\"/>";
+    }
+    return data;
+  };
+  const auto check = [&](int pages, int samples, const std::string& channels, const std::string& line) {
+    CAPTURE(channels);
+    const std::string count = std::to_string(pages);
+    for (const std::string& data : {std::string(), std::string("<TiffData/>"),
+                                    "<TiffData IFD=\"0\" PlaneCount=\"" + count + "\"/>", each(pages)}) {
+      CAPTURE(data);
+      const auto path = file_of(pages, samples, count, channels + data);
+      CHECK(open_error(path).ends_with("has " + count + " channels; set input.channel to choose one, 0 to " +
+                                       std::to_string(pages - 1)));
+      for (const int channel : {0, pages - 1}) {
+        const auto slide = Slide::open(path, {.channel = channel});
+        CHECK(read_level(*slide).front() == 10 * (channel + 1));
+        CHECK(slide->info().warnings == (line.empty() ? Lines{} : Lines{line}));
+      }
+    }
+  };
+  const std::string three = "its OME-XML says 3 samples a pixel, and the tags 1: the tags count";
+  check(3, 1, channel_of(3), three);
+  check(6, 1, channel_of(3) + channel_of(3), three);
+  check(4, 1, channel_of(4), "its OME-XML says 4 samples a pixel, and the tags 1: the tags count");
+  check(3, 1, "<Channel/>", "");
+  check(6, 1, channel_of(3), "its OME-XML says that SizeC is 6, and its Channels have 3 samples: SizeC counts");
+  // Each Channel has a directory in colours.
+  check(3, 3, channel_of(1) + channel_of(1) + channel_of(1),
+        "its OME-XML says 1 sample a pixel, and the tags 3: the tags count");
+  // A directory that TiffData doesn't name is no plane that is read, but shows what SizeC counts.
+  CHECK(open_error(file_of(3, 1, "3", channel_of(3) + each(1)))
+            .find("has 3 channels, of which the file holds the first") != std::string::npos);
+  CHECK(open_error(file_of(1, 3, "3", channel_of(3) + each(1))).empty());
 }
 
 TEST_CASE_FIXTURE(Fixture, "numbers of samples that contradict each other get one line") {

@@ -8,6 +8,15 @@
 
 namespace slidestream {
 
+/// What the tags of a directory of the main chain say.
+struct OmeDirectory {
+  std::uint64_t samples = 1;  ///< of a pixel
+  std::uint64_t width = 0;
+  std::uint64_t height = 0;
+
+  bool operator==(const OmeDirectory&) const = default;
+};
+
 /// An image that OME-XML declares.
 struct OmeImage {
   std::string name;
@@ -22,6 +31,7 @@ struct OmeImage {
   bool channels_are_samples = false;  ///< of one directory
   bool has_fluorescence = false;      ///< its Channels have a dye, wavelengths, or that method
   std::uint64_t size_c = 0;           ///< SizeC; 0: it doesn't say
+  bool size_c_counts = false;         ///< it, not the Channels, fits the directories
   /// SamplesPerPixel of its Channels, some thousand at most; empty where not all say it.
   std::vector<std::uint64_t> channel_samples;
   /// Directories of this file's main chain, by the number of the plane.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
 
 #include "config/positive_number.hpp"
@@ -58,6 +59,11 @@ std::string name_of_channel(const pugi::xml_node& channel) {
   return {};
 }
 
+/// Whether TiffData, if any, names no directories: they are the next ones.
+bool says_nothing(const std::vector<pugi::xml_node>& data) {
+  return data.empty() || (data.size() == 1 && !has_attribute(data[0], "IFD") && !has_attribute(data[0], "PlaneCount"));
+}
+
 void displace(OmeImage& image, std::size_t plane, std::size_t before, std::size_t now) {
   image.displaced.push_back(before);
   if (!image.placed_twice.empty()) return;
@@ -94,9 +100,12 @@ std::size_t plane_number(const pugi::xml_node& part, const OmeImage& image) {
 
 }  // namespace
 
-OmeImageReader::OmeImageReader(const pugi::xml_node& root, const std::vector<std::uint64_t>& samples,
+OmeImageReader::OmeImageReader(const pugi::xml_node& root, const std::vector<OmeDirectory>& main,
                                const std::string& file_name)
-    : root_(root), samples_(samples), file_name_(file_name), uuid_(attribute_of(root, "UUID")) {}
+    : root_(root), main_(main), file_name_(file_name), uuid_(attribute_of(root, "UUID")) {
+  const auto is_image = [](const pugi::xml_node& child) { return is_named(child, "Image"); };
+  is_alone_ = std::ranges::count_if(root.children(), is_image) < 2;
+}
 
 OmeImage OmeImageReader::read(const pugi::xml_node& node) {
   OmeImage image;
@@ -125,19 +134,26 @@ OmeImage OmeImageReader::read(const pugi::xml_node& node) {
   if (image.channel_samples.size() != channels) image.channel_samples.clear();
   image.size_c = whole(attribute_of(pixels, "SizeC"));
   const std::size_t first = data.empty() ? next_ : static_cast<std::size_t>(whole(attribute_of(data[0], "IFD")));
-  const std::size_t samples = first < samples_.size() ? std::max<std::size_t>(1, samples_[first]) : 1;
+  const std::size_t samples = first < main_.size() ? std::max<std::size_t>(1, main_[first].samples) : 1;
   const std::size_t declared = dimension(attribute_of(pixels, "SizeC"));
-  // Samples of one directory, each called a channel.
-  if (channels == samples && samples > 1 && one_sample_each && declared == samples) {
+  image.depths = dimension(attribute_of(pixels, "SizeZ"));
+  image.times = dimension(attribute_of(pixels, "SizeT"));
+  const std::size_t per_channel = image.depths * image.times;
+  // Samples of one directory, each called a channel, unless each has directories of its own.
+  if (channels == samples && samples > 1 && one_sample_each && declared == samples &&
+      count_like(first, data, is_alone_ && says_nothing(data)) < channels * per_channel) {
     channels = 1;
     image.channels_are_samples = true;
     image.samples = std::move(image.channels);
     image.channels.clear();
   }
-  if (channels == 0) channels = std::max<std::size_t>(1, declared / samples);
-  image.depths = dimension(attribute_of(pixels, "SizeZ"));
-  image.times = dimension(attribute_of(pixels, "SizeT"));
-  image.planes = channels * image.depths * image.times;
+  // Tags say how many samples a directory has. Where there are more directories than Channels for them, SizeC counts.
+  const std::size_t by_tags = std::max<std::size_t>(1, declared / samples);
+  image.size_c_counts =
+      channels > 0 && by_tags > channels && count_like(first, data, is_alone_) > channels * per_channel;
+  if (image.size_c_counts) image.channels.clear();
+  if (image.size_c_counts || channels == 0) channels = by_tags;
+  image.planes = channels * per_channel;
   image.order = attribute_of(pixels, "DimensionOrder");
   if (image.order.size() != order_unsaid.size()) image.order = order_unsaid;
   image.has_pixels = !data.empty() || !is_elsewhere;
@@ -146,10 +162,27 @@ OmeImage OmeImageReader::read(const pugi::xml_node& node) {
   return image;
 }
 
+/// Directories of the first one's size and samples. \param of_all  not only those that `data` names
+std::size_t OmeImageReader::count_like(std::size_t first, const std::vector<pugi::xml_node>& data, bool of_all) {
+  if (first >= main_.size()) return 0;
+  if (of_all) return static_cast<std::size_t>(std::ranges::count(main_, main_[first]));
+  std::set<std::size_t> like;
+  for (const pugi::xml_node& part : data) {
+    if (!is_here(part, data)) continue;
+    const std::uint64_t begin = whole(attribute_of(part, "IFD"));
+    const std::uint64_t count = std::max<std::uint64_t>(1, whole(attribute_of(part, "PlaneCount")));
+    for (std::uint64_t at = begin; at < main_.size() && at - begin < count; ++at) {
+      if (++counted_ > most_named_directories) return like.size();
+      if (main_[static_cast<std::size_t>(at)] == main_[first]) like.insert(static_cast<std::size_t>(at));
+    }
+  }
+  return like.size();
+}
+
 /// Which directories an image's planes are.
 void OmeImageReader::place(OmeImage& image, const std::vector<pugi::xml_node>& data) {
   const auto put = [&](std::size_t plane, std::size_t directory) {
-    if (plane >= image.planes || directory >= samples_.size()) return false;
+    if (plane >= image.planes || directory >= main_.size()) return false;
     if (++named_ > most_named_directories) return false;
     const auto [before, is_new] = image.directories.try_emplace(plane, directory);
     if (!is_new && before->second != directory) displace(image, plane, before->second, directory);
@@ -157,9 +190,7 @@ void OmeImageReader::place(OmeImage& image, const std::vector<pugi::xml_node>& d
     next_ = std::max(next_, directory + 1);
     return true;
   };
-  const bool says_nothing =
-      data.empty() || (data.size() == 1 && !has_attribute(data[0], "IFD") && !has_attribute(data[0], "PlaneCount"));
-  if (says_nothing) {
+  if (says_nothing(data)) {
     image.is_placed = !data.empty() && !is_here(data[0], data);
     if (image.is_placed) return;
     for (std::size_t plane = 0, at = next_; put(plane, at); ++plane, ++at) continue;

@@ -14,22 +14,25 @@ namespace slidestream {
 /// Reads the images of an OME-XML text, in their order: one that doesn't say its directories has the next ones.
 class OmeImageReader {
  public:
-  /// \param samples  per pixel of each directory of the main chain
+  /// \param main  the directories of the main chain
   /// \param file_name  of the slide, for planes in several files
-  OmeImageReader(const pugi::xml_node& root, const std::vector<std::uint64_t>& samples, const std::string& file_name);
+  OmeImageReader(const pugi::xml_node& root, const std::vector<OmeDirectory>& main, const std::string& file_name);
 
   /// \param node  an Image, or the root, which may have Pixels of its own
   OmeImage read(const pugi::xml_node& node);
 
  private:
+  std::size_t count_like(std::size_t first, const std::vector<pugi::xml_node>& data, bool of_all);
   void place(OmeImage& image, const std::vector<pugi::xml_node>& data);
   void place_elsewhere(OmeImage& image, std::size_t plane, std::uint64_t count, std::string_view file);
   bool is_here(const pugi::xml_node& part, const std::vector<pugi::xml_node>& data) const;
 
   const pugi::xml_node root_;
-  const std::vector<std::uint64_t>& samples_;
+  const std::vector<OmeDirectory>& main_;
   const std::string& file_name_;
   const std::string_view uuid_;
+  bool is_alone_ = true;       ///< there is no other Image
+  std::size_t counted_ = 0;    ///< directories, by `count_like`
   std::size_t next_ = 0;       ///< directory behind those that images before were found to have
   std::size_t named_ = 0;      ///< directories, by all images
   std::size_t elsewhere_ = 0;  ///< planes in other files, of all images

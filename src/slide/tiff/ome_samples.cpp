@@ -124,7 +124,7 @@ std::string contradiction_in(const OmeImage& image, std::uint64_t samples) {
   const std::uint64_t sum = std::accumulate(said.begin(), said.end(), std::uint64_t{0});
   if (image.size_c > 0 && sum != image.size_c) {
     return "its OME-XML says that SizeC is " + std::to_string(image.size_c) + ", and its Channels have " +
-           samples_text(sum) + ": SizeC doesn't count";
+           samples_text(sum) + (image.size_c_counts ? ": SizeC counts" : ": SizeC doesn't count");
   }
   if (image.channels_are_samples && said.size() == samples) return {};
   const auto fits = [samples](std::uint64_t of_channel) {

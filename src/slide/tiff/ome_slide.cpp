@@ -130,12 +130,13 @@ void OmeSlide::name_associated(std::vector<Candidate>& main, std::size_t first) 
 
 std::optional<OmeXml> OmeSlide::ome_of(const std::string& text, const std::vector<Candidate>& main,
                                        std::optional<std::size_t> meant) {
-  std::vector<std::uint64_t> samples;
-  samples.reserve(main.size());
+  std::vector<OmeDirectory> directories;
+  directories.reserve(main.size());
   for (const Candidate& candidate : main) {
-    samples.push_back(raw_.number(candidate.raw, TIFFTAG_SAMPLESPERPIXEL).value_or(1));
+    const std::uint64_t samples = raw_.number(candidate.raw, TIFFTAG_SAMPLESPERPIXEL).value_or(1);
+    directories.push_back({samples, candidate.width, candidate.height});
   }
-  return read_ome_xml(text, samples, file_.path().filename().string(), slide_.info, meant);
+  return read_ome_xml(text, directories, file_.path().filename().string(), slide_.info, meant);
 }
 
 void OmeSlide::describe_by(const std::vector<Candidate>& main, std::size_t meant) {

@@ -305,7 +305,7 @@ std::optional<std::size_t> OmeXml::image_at(std::size_t directory, std::uint64_t
   return std::nullopt;
 }
 
-std::optional<OmeXml> read_ome_xml(std::string_view description, const std::vector<std::uint64_t>& samples,
+std::optional<OmeXml> read_ome_xml(std::string_view description, const std::vector<OmeDirectory>& main,
                                    const std::string& file_name, SlideInfo& info, std::optional<std::size_t> meant) {
   const std::size_t begin = description.find('<');
   if (begin == std::string_view::npos || description.find("OME") == std::string_view::npos) return std::nullopt;
@@ -324,7 +324,7 @@ std::optional<OmeXml> read_ome_xml(std::string_view description, const std::vect
     damaged.is_damaged = true;
     return damaged;
   }
-  return OmeReader(root, info).read({root, samples, file_name}, meant);
+  return OmeReader(root, info).read({root, main, file_name}, meant);
 }
 
 }  // namespace slidestream

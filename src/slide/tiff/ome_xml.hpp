@@ -31,10 +31,10 @@ struct OmeXml {
 
 /// Reads a description that is OME-XML, whatever prefix its names have: format, properties and magnification go into
 /// `info`, and what is doubtful into its warnings. None, and nothing written, for another text.
-/// \param samples  per pixel of each directory of the main chain
+/// \param main  the directories of the main chain
 /// \param file_name  of the slide, for planes in several files
 /// \param meant  which of its images is the slide's, where that is known; its name says nothing then
-std::optional<OmeXml> read_ome_xml(std::string_view description, const std::vector<std::uint64_t>& samples,
+std::optional<OmeXml> read_ome_xml(std::string_view description, const std::vector<OmeDirectory>& main,
                                    const std::string& file_name, SlideInfo& info,
                                    std::optional<std::size_t> meant = {});
 
