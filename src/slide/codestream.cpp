@@ -181,9 +181,7 @@ void check_colour_transform(const Codestream& stream) {
 
 /// Of the COD segment at `at`.
 bool transforms(const Reader& reader, std::size_t at) { return reader.u8(at + 8) == 1; }
-bool transforms_irreversibly(const Reader& reader, std::size_t at) {
-  return transforms(reader, at) && reader.u8(at + 13) == 0;
-}
+bool is_reversible_at(const Reader& reader, std::size_t at) { return reader.u8(at + 13) != 0; }
 
 /// Reads the header of the tile-part at `at`, which ends before `end`. \returns whether it transforms colours, if it
 /// says that
@@ -197,7 +195,10 @@ std::optional<bool> read_part_header(const Reader& reader, std::size_t at, std::
       stream.irreversible_colour_transform = false;
       read_coding(reader, at, kind == cod, stream, all);
     }
-    if (kind == cod) said = transforms(reader, at);
+    if (kind == cod) {
+      said = transforms(reader, at);
+      stream.is_reversible = is_reversible_at(reader, at);
+    }
     at += 2 + std::max<std::size_t>(reader.u16(at + 2), 2);
     if (at >= end) throw TileError("a JPEG 2000 tile-part's header is damaged");
   }
@@ -251,7 +252,8 @@ std::size_t read_main_header(const Reader& reader, Codestream& stream, std::uint
     if (marker < 0xFF00) throw TileError("the JPEG 2000 main header is damaged");
     if (marker == cod) {
       stream.colour_transform = transforms(reader, at);
-      stream.irreversible_colour_transform = transforms_irreversibly(reader, at);
+      stream.is_reversible = is_reversible_at(reader, at);
+      stream.irreversible_colour_transform = stream.colour_transform && !stream.is_reversible;
     }
     if (marker == cod || marker == coc) read_coding(reader, at, marker == cod, stream, all);
     at += 2 + std::max<std::size_t>(reader.u16(at + 2), 2);

@@ -27,6 +27,7 @@ struct Codestream {
   bool jp2_says_grey = false;
   std::uint64_t work_bytes = 0;   ///< about what a decoder takes for tiles, precincts, code-blocks and layers
   bool colour_transform = false;  ///< of components 0 to 2, of either kind, in some tile
+  bool is_reversible = false;     ///< the wavelet, and with it a colour transform, by the last COD that was read
 
   /// Whether components 0 to 2 are there and have different sampling.
   bool sampled_apart() const noexcept {

@@ -80,11 +80,18 @@ TEST_CASE("DICOM: behind a component transform JPEG 2000 is RGB, whatever Photom
     CAPTURE(irreversible);
     const Bytes transformed = encode_jpeg2000(small_picture(), {.irreversible = irreversible, .rate = 4});
     const std::vector<std::uint8_t> expected = decode_jpeg2000_rgb(transformed).data;
-    for (const char* says : {"YBR_FULL", "YBR_FULL_422", "RGB", "YBR_ICT", "YBR_RCT"}) {
+    for (const std::string says : {"YBR_FULL", "YBR_FULL_422", "YBR_PARTIAL_420", "RGB", "YBR_ICT", "YBR_RCT"}) {
       CAPTURE(says);
-      const auto slide = Slide::open(folder.write("slide.dcm", file_of(transformed, Codec::jpeg2000, says).encode()));
-      CHECK(read_level_rgb(*slide) == expected);
-      CHECK(slide->info().warnings == Lines{});
+      const std::string line = std::string("its JPEG 2000 codestreams have the ") +
+                               (irreversible ? "irreversible" : "reversible") +
+                               " component transform, and PhotometricInterpretation is " + says + ": taken as RGB";
+      const bool is_named = says == (irreversible ? "YBR_ICT" : "YBR_RCT");
+      // The tile-part's header goes before the main one's.
+      for (const Bytes& frame : {transformed, with_coding_in_tile(transformed)}) {
+        const auto slide = Slide::open(folder.write("slide.dcm", file_of(frame, Codec::jpeg2000, says).encode()));
+        CHECK(read_level_rgb(*slide) == expected);
+        CHECK(slide->info().warnings == (is_named ? Lines{} : Lines{line}));
+      }
     }
   }
 }
@@ -101,8 +108,30 @@ TEST_CASE("DICOM: under YBR_ICT each JPEG 2000 frame is what its own component t
   const Picture read{128, 64, 3, read_level_rgb(*slide)};
   CHECK(cut(read, 0, 0, 64, 64).data == decode_jpeg2000_rgb(transformed).data);
   CHECK(cut(read, 64, 0, 64, 64).data == pixels_as_ycbcr(plain)[1]);
-  CHECK(slide->info().warnings == Lines{});  // the first frame says nothing
+  CHECK(slide->info().warnings == Lines{"some of its JPEG 2000 codestreams have no component transform, and "
+                                        "PhotometricInterpretation is YBR_ICT: taken as YCbCr"});
   CHECK(colour_of_tiles(*slide, 0) == Colour::rgb);
+}
+
+TEST_CASE("DICOM: the first, a middle and the last frame are compared with PhotometricInterpretation") {
+  const TemporaryFolder folder;
+  const Picture picture = cut(picture_for(Codec::jpeg2000), 0, 0, 128, 100);
+  const Bytes plain = encode_jpeg2000(small_picture(), {.colour_transform = false});
+  const std::string line =
+      "its JPEG 2000 codestreams have no component transform, and PhotometricInterpretation is YBR_ICT: taken as YCbCr";
+  for (const std::size_t other : {0, 1, 3}) {
+    CAPTURE(other);
+    DicomFile file = make_dicom(picture, {.codec = Codec::jpeg2000});
+    REQUIRE(file.frames.size() == 4);
+    file.frames[other] = plain;
+    const auto slide = Slide::open(folder.write("slide.dcm", file.encode()));
+    CHECK(slide->info().warnings == Lines{other == 0 ? line : "some of " + line});
+  }
+  // Damaged ones say nothing, and the others are still asked.
+  DicomFile file = make_dicom(picture, {.codec = Codec::jpeg2000});
+  file.frames[0].assign(64, std::byte{1});
+  file.frames[3] = plain;
+  CHECK(Slide::open(folder.write("slide.dcm", file.encode()))->info().warnings == Lines{"some of " + line});
 }
 
 TEST_CASE("DICOM: a component transform is what the tile-part's header of JPEG 2000 says, before the main header") {
@@ -110,12 +139,12 @@ TEST_CASE("DICOM: a component transform is what the tile-part's header of JPEG 2
   const auto open = [&](const Bytes& frame) {
     return Slide::open(folder.write("slide.dcm", file_of(frame, Codec::jpeg2000, "YBR_ICT").encode()));
   };
-  const Bytes plain = encode_jpeg2000(small_picture(), {.irreversible = false, .colour_transform = false});
+  const Bytes plain = encode_jpeg2000(small_picture(), {.colour_transform = false});
   const auto without = open(with_coding_in_tile(plain));
   CHECK(read_level_rgb(*without) == pixels_as_ycbcr(plain)[1]);
   CHECK(without->info().warnings == Lines{"its JPEG 2000 codestreams have no component transform, and "
                                           "PhotometricInterpretation is YBR_ICT: taken as YCbCr"});
-  const Bytes transformed = encode_jpeg2000(small_picture(), {.irreversible = false});
+  const Bytes transformed = encode_jpeg2000(small_picture());
   const auto with = open(with_coding_in_tile(transformed));
   CHECK(read_level_rgb(*with) == decode_jpeg2000_rgb(transformed).data);
   CHECK(with->info().warnings == Lines{});

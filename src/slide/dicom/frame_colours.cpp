@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
 #include <slidestream/error.hpp>
 #include <span>
 #include <vector>
@@ -19,26 +18,21 @@ namespace {
 
 constexpr std::uint64_t item_head_bytes = 8;
 
-/// The first frame that is there; null: none.
-const TileRange* first_frame(const LevelCoding& coding, const SlideFiles& files) {
+/// The first, a middle and the last of the frames that are there.
+std::vector<const TileRange*> sample_frames(const LevelCoding& coding, const SlideFiles& files) {
+  const std::vector<TileRange>& tiles = coding.tiles;
   const auto is_there = [&](const TileRange& range) {
     return range.length > item_head_bytes && files.contains(range.offset, range.length);
   };
-  const auto found = std::ranges::find_if(coding.tiles, is_there);
-  return found == coding.tiles.end() ? nullptr : &*found;
-}
-
-/// What `parse` makes of the first frame's front. Nothing where none is there, or it can't be read.
-template <class Parse>
-auto parse_head(const LevelCoding& coding, const SlideFiles& files, OpenBudget& budget, const Parse& parse)
-    -> std::optional<decltype(parse(std::span<const std::byte>()))> {
-  const TileRange* frame = first_frame(coding, files);
-  if (frame == nullptr) return {};
-  const auto read = [&](std::uint64_t offset, std::span<std::byte> to) {
-    budget.take_bytes(to.size());
-    files.read(offset, to);
-  };
-  return parse_tile_head(*frame, coding, read, parse);
+  const auto first = std::find_if(tiles.begin(), tiles.end(), is_there);
+  if (first == tiles.end()) return {};
+  const auto last = std::find_if(tiles.rbegin(), tiles.rend(), is_there).base() - 1;
+  const auto middle = std::find_if(first + (last - first) / 2, last, is_there);
+  std::vector<const TileRange*> frames;
+  for (const auto& frame : {first, middle, last}) {
+    if (frames.empty() || frames.back() != &*frame) frames.push_back(&*frame);
+  }
+  return frames;
 }
 
 JpegContent parse_jpeg(std::span<const std::byte> front) {
@@ -91,13 +85,23 @@ std::string compare_jpeg(const Level& level, const std::string& said, const Leve
   return {};
 }
 
+/// Behind a component transform frames are RGB, and only the name of that transform says so.
+std::string compare_transform(const std::string& said, const Codestream& stream) {
+  // YCbCr of another kind behind it is a bad tile.
+  if (stream.jp2_says_ycbcr || stream.sampled_apart()) return {};
+  if (said == (stream.is_reversible ? "YBR_RCT" : "YBR_ICT")) return {};
+  const char* kind = stream.is_reversible ? "the reversible" : "the irreversible";
+  return line_of(std::string("JPEG 2000 codestreams have ") + kind + " component transform", said, "RGB");
+}
+
 std::string compare_jpeg2000(const Level& level, const std::string& said, const LevelCoding& coding,
                              const Codestream& stream) {
   if (std::string line = compare_components(level, stream.components.size(), coding, "JPEG 2000 codestreams");
       !line.empty()) {
     return line;
   }
-  if (stream.components.size() < 3 || stream.colour_transform) return {};
+  if (stream.components.size() < 3 || is_grey(level.colour)) return {};
+  if (stream.colour_transform) return compare_transform(said, stream);
   const bool is_ycbcr = level.colour == Colour::ycbcr;
   if (stream.jp2_says_ycbcr || stream.sampled_apart()) {
     const char* what = stream.jp2_says_ycbcr ? "are JP2 files that say sYCC" : "have subsampled components";
@@ -109,17 +113,32 @@ std::string compare_jpeg2000(const Level& level, const std::string& said, const 
   return line_of("JPEG 2000 codestreams have no component transform", said, is_ycbcr ? "YCbCr" : "RGB");
 }
 
+/// What the head of one frame contradicts.
+std::string compare_frame(const Level& level, const std::string& said, const LevelCoding& coding,
+                          const TileRange& frame, const SlideFiles& files, OpenBudget& budget) {
+  const auto read = [&](std::uint64_t offset, std::span<std::byte> to) {
+    budget.take_bytes(to.size());
+    files.read(offset, to);
+  };
+  if (level.codec == Codec::jpeg) {
+    const auto content = parse_tile_head(frame, coding, read, parse_jpeg);
+    return content ? compare_jpeg(level, said, coding, *content) : std::string();
+  }
+  const auto stream = parse_tile_head(frame, coding, read, parse_front);
+  return stream ? compare_jpeg2000(level, said, coding, *stream) : std::string();
+}
+
 }  // namespace
 
 std::string compare_colour(const Level& level, const std::string& said, const LevelCoding& coding,
                            const SlideFiles& files, OpenBudget& budget) {
-  if (level.codec == Codec::jpeg) {
-    const auto content = parse_head(coding, files, budget, parse_jpeg);
-    return content ? compare_jpeg(level, said, coding, *content) : std::string();
+  if (level.codec != Codec::jpeg && level.codec != Codec::jpeg2000) return {};
+  const std::vector<const TileRange*> frames = sample_frames(coding, files);
+  for (const TileRange* frame : frames) {
+    std::string line = compare_frame(level, said, coding, *frame, files, budget);
+    if (!line.empty()) return frame == frames.front() ? line : "some of " + line;
   }
-  if (level.codec != Codec::jpeg2000) return {};
-  const auto stream = parse_head(coding, files, budget, parse_front);
-  return stream ? compare_jpeg2000(level, said, coding, *stream) : std::string();
+  return {};
 }
 
 }  // namespace slidestream::dicom
