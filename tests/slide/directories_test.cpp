@@ -188,9 +188,14 @@ TEST_CASE_FIXTURE(Fixture, "planes without names, in depth, and in other files c
   CHECK(error().ends_with(ten + "; set input.channel to choose one, 0"));
   CHECK(open_error(folder.write("slide.tif", tiff.bytes()), {.channel = 0}).empty());
   CHECK(open_error(folder.write("slide.tif", tiff.bytes()), {.channel = 1}).ends_with("input.channel is 1; it " + ten));
-  for (const char* sizes : {"SizeC=\"1\"", "SizeC=\"x\" SizeZ=\"-3\"", "SizeC=\"1e30\" SizeT=\"1\"", ""}) {
+  for (const char* sizes : {"SizeC=\"1\"", "SizeC=\"x\" SizeZ=\"-3\"", ""}) {
     declare(sizes);
     CHECK(error().empty());
+  }
+  for (const char* sizes : {"SizeC=\"1e30\" SizeT=\"1\"", "SizeC=\"70000\"", "SizeZ=\"70000\"", "SizeT=\"65537\"",
+                            "SizeC=\"9999999\" SizeZ=\"9999999\" SizeT=\"9999999\""}) {
+    declare(sizes);
+    CHECK(error().ends_with("its OME-XML declares more than 65536 planes"));
   }
   declare("SizeC=\"3\"");
   CHECK(error().ends_with("set input.channel to choose one, 0"));  // three grey planes elsewhere

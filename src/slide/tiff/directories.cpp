@@ -188,8 +188,7 @@ class DirectoryReader {
     if (declared != nullptr) channels.count = std::max(planes.size(), declared->planes);
     if (channels.count == 1) return 0;
     if (channels.count > most_planes) {
-      throw_slide_error(file_.path(), "its OME-XML declares " + std::to_string(channels.count) +
-                                          " planes, supported are up to " + std::to_string(most_planes));
+      throw_slide_error(file_.path(), "its OME-XML declares more than " + std::to_string(most_planes) + " planes");
     }
     channels.numbers = numbers_;
     if (declared != nullptr) {

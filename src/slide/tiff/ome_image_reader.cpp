@@ -20,17 +20,18 @@ using xml::is_named;
 
 /// Channels of an image whose names are kept.
 constexpr std::size_t most_named_channels = 1000;
-constexpr std::size_t most_dimension = 65536;
+/// More than a slide may have planes (`choose_plane` refuses them), and three of it multiplied fit 64 bits.
+constexpr std::size_t most_dimension = std::size_t{1} << 20;
 /// Directories that all images together name.
 constexpr std::size_t most_named_directories = std::size_t{1} << 17;
 
 /// Planes in other files, of all images.
 constexpr std::size_t most_elsewhere = 4096;
 
-/// A whole number from 1 to 65,536; anything else is 1.
+/// A whole number from 1 on, larger ones than 2^20 as 2^20; anything else is 1.
 std::size_t dimension(std::string_view text) {
   const double value = positive_number(text).value_or(1.0);
-  return value >= 1.0 && value <= static_cast<double>(most_dimension) ? static_cast<std::size_t>(value) : 1;
+  return static_cast<std::size_t>(std::clamp(value, 1.0, static_cast<double>(most_dimension)));
 }
 
 /// A whole number, 0 where it is none.
