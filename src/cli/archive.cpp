@@ -125,7 +125,21 @@ void Archive::end_watch() {
   }
   changed_.notify_all();
   watcher_.join();
+  remove_unkept();
   write_metrics(false);
+}
+
+/// Images with holes, or of slides that failed or were under way, and their lists: some may be the changed network's.
+void Archive::remove_unkept() noexcept {
+  try {
+    const std::lock_guard lock(mutex_);
+    if (!network_changed_ || !owns_folder()) return;
+    Ledger::LeftSlides left;
+    for (const std::size_t place : unkept_) left.names.insert(ledger_->image_name(place));
+    remove_left_images(config_, left);
+  } catch (const std::exception& error) {
+    spdlog::warn("{}: unfinished files are left: {}", config_.output.dir, error.what());
+  }
 }
 
 fs::path Archive::slide_started(const std::string& path) noexcept {
@@ -133,6 +147,10 @@ fs::path Archive::slide_started(const std::string& path) noexcept {
   slides_under_way().begin(path);
   try {
     const std::size_t place = places_.at(path);
+    {
+      const std::lock_guard lock(mutex_);
+      unkept_.insert(place);
+    }
     ledger_->started(place);
     if (!map_files_.empty()) return fs::path(config_.output.dir) / map_path(map_files_.at(place));
   } catch (const std::exception& error) {
@@ -181,6 +199,8 @@ bool Archive::network_is_as_it_was() noexcept {
     fail(network_setting(config_) +
          ": the network's files have changed while the run was under way; what was computed " +
          "since the last slide isn't kept");
+    const std::lock_guard lock(mutex_);
+    network_changed_ = true;
   } catch (const std::exception& error) {
     fail(error, config_.output.dir);
   }
@@ -206,6 +226,8 @@ void Archive::slide_ended(SlideResult& slide) noexcept {
     ended_slides_.push_back({place, slide});
     ended_slides_.back().result.map = std::move(map);
     ended_slides_.back().result.sums = std::move(sums);
+    const std::lock_guard lock(mutex_);
+    unkept_.erase(place);
   } catch (const std::exception& error) {
     return fail(error, slide.path);
   }

@@ -81,7 +81,8 @@ class Archive {
   /// As `Ledger::stop_descriptor`.
   int stop_descriptor() const noexcept { return ledger_->stop_descriptor(); }
 
-  /// Ends the watching. Until then `failure` may be set by another thread.
+  /// Ends the watching, behind the run. Until then `failure` may be set by another thread. If the network has changed,
+  /// what slides without a kept result left unfinished is removed.
   void end_watch();
   /// Writes the files for the last time; none where the folder isn't this run's any more. \throws OutputError.
   void write_files(const RunResult& run);
@@ -113,6 +114,7 @@ class Archive {
   void remove_maps_of(const std::vector<Ended>& slides) const;
   bool is_unnamed(const std::string& path) const;
   bool network_is_as_it_was() noexcept;
+  void remove_unkept() noexcept;
   void check_failures();
   void keep_watch();
   void checkpoint();
@@ -141,6 +143,7 @@ class Archive {
 
   mutable std::mutex mutex_;         ///< of what follows
   std::set<std::size_t> unwritten_;  ///< places of slides that the run ended at
+  std::set<std::size_t> unkept_;     ///< places of slides that were started, without those whose results are kept
   std::condition_variable changed_;
   bool ended_ = false;
   std::size_t failed_ = 0;  ///< slides, before this process too
@@ -149,6 +152,7 @@ class Archive {
   std::uint64_t bytes_left_ = 0;
   Progress progress_;
   bool told_of_metrics_ = false;
+  bool network_changed_ = false;
   std::unordered_set<std::string> unnamed_;  ///< paths of slides that got no name
   std::string failure_;
   std::string stopped_;

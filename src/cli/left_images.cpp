@@ -61,8 +61,7 @@ void remove_part(const fs::path& part) {
     if (code == std::errc::directory_not_empty || code == std::errc::file_exists) return;
   }
   if (!code) fs::remove_all(removed, code);
-  if (code)
-    spdlog::warn("{}: a killed run left it, and it can't be removed: {}", one_line(part.string()), code.message());
+  if (code) spdlog::warn("{}: it is unfinished, and can't be removed: {}", one_line(part.string()), code.message());
 }
 
 /// Whether it is what the ledger lists under the other name, byte by byte.
@@ -100,24 +99,41 @@ void remove_image(const fs::path& partial, const fs::path& folder, const Ledger:
   remove_part(deep_zoom_page(partial));
 }
 
+/// What is left of a slide's images, and lists of the tiles that they lack.
+void remove_slide(const Config& config, const fs::path& images, const std::string& name,
+                  const Ledger::LeftSlides& slides) {
+  for (const std::string& op : config.operators.run) {
+    const std::string stem = name + "." + op;
+    try {
+      remove_part(images / (stem + ".partial.csv"));
+      if (config.image.format == ImageFormat::none) continue;
+      const std::string suffix(traits_of(config.image.format).suffixes.front());
+      remove_image(partial_name(images / (stem + suffix)), config.output.dir, slides);
+    } catch (const Error& error) {
+      spdlog::warn("{}", error.what());
+    }
+  }
+}
+
 }  // namespace
+
+void remove_left_image(const fs::path& file, const fs::path& list) noexcept {
+  try {
+    remove_part(list);
+    remove_image(partial_name(file), file.parent_path(), {});
+  } catch (const std::exception& error) {
+    spdlog::warn("{}", error.what());
+  }
+}
 
 void remove_left_images(const Config& config, const Ledger::LeftSlides& slides) noexcept {
   const fs::path folder = config.output.dir;
   try {
-    const fs::path images = folder / "images";
-    if (slides.names.empty() || config.image.format == ImageFormat::none) return;
-    // A link is somebody's who moved the folder away, and with a ledger it is another run's.
-    if (type_at(images) != fs::file_type::directory || has_name(images / ledger_name)) return;
-    const std::string suffix(traits_of(config.image.format).suffixes.front());
-    for (const std::string& name : slides.names) {
-      for (const std::string& op : config.operators.run) {
-        try {
-          remove_image(partial_name(images / (name + "." + op + suffix)), folder, slides);
-        } catch (const Error& error) {
-          spdlog::warn("{}", error.what());
-        }
-      }
+    for (const char* name : {"images", "features"}) {
+      const fs::path images = folder / name;
+      // A link is somebody's who moved the folder away, and with a ledger it is another run's.
+      if (type_at(images) != fs::file_type::directory || has_name(images / ledger_name)) continue;
+      for (const std::string& slide : slides.names) remove_slide(config, images, slide, slides);
     }
   } catch (const std::exception& error) {
     spdlog::warn("{}: {}", folder.string(), error.what());

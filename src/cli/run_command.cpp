@@ -27,6 +27,7 @@
 #include "cli/failure_limit.hpp"
 #include "cli/folder_guard.hpp"
 #include "cli/image_file.hpp"
+#include "cli/left_images.hpp"
 #include "cli/logging.hpp"
 #include "cli/own_files.hpp"
 #include "cli/progress.hpp"
@@ -280,10 +281,12 @@ int run_to_file(const Config& config, const std::string& slide, const RunOptions
   control.image_name = [&](const std::string&) { return output_name(options.file); };
   control.image_file = [&](const std::string&, const std::string& name) { return place_beside(options.file, name); };
   std::string failure;
+  bool network_changed = false;
   const std::string network_before = network_state(config);
   control.on_start = [](const std::string&) { slide_was_begun = true; };
   control.on_slide = [&](const SlideResult& ended) {
-    if (network_state(config) != network_before) {
+    network_changed = network_state(config) != network_before;
+    if (network_changed) {
       failure = network_setting(config) + ": the network's files have changed while it computed: " + options.file +
                 " isn't kept";
       std::error_code ignored;
@@ -306,6 +309,10 @@ int run_to_file(const Config& config, const std::string& slide, const RunOptions
     throw ConfigError(error.what());
   } catch (const OutputError& error) {
     failure = error.what();
+  }
+  // Only now nobody writes it.
+  if (network_changed) {
+    remove_left_image(options.file, place_beside(options.file, output_name(options.file) + ".model.partial.csv"));
   }
   display.end();
   progress_file.end();
