@@ -73,8 +73,10 @@ class Scripts(Case):
     def test_snakemake(self):
         found = scripts(block("snakemake"))
         self.assertEqual(len(found), 2)
+        (self.folder / "x").touch()
         for script in found:
-            self.assertStatuses(re.sub(r"\{[A-Za-z.:]+\}", "x", script))
+            script = script.replace("{output:q}", str(self.folder / "mark"))
+            self.assertStatuses(re.sub(r"\{[A-Za-z.:]+\}", str(self.folder / "x"), script))
 
     def assertAsked(self, script, words):
         """What the program is asked to do, word by word."""
@@ -87,8 +89,11 @@ class Scripts(Case):
         out = self.folder / "the results"
         for number in 1, 2:
             (out / f"part-{number}").mkdir(parents=True)
-        values = {"SLIDES": "/the slides/a.list", "OUT": str(out), "SHARDS": "2", "wildcards.number": "2",
-                  "params.slides": "/the slides/a.list", "params.out": str(out), "params.shards": "2", "number": "2"}
+        slides = self.folder / "the slides.list"
+        slides.write_text("a.svs\n")
+        values = {"SLIDES": str(slides), "OUT": str(out), "SHARDS": "2", "wildcards.number": "2",
+                  "output": str(self.folder / "the mark"), "params.slides": str(slides), "params.out": str(out),
+                  "params.shards": "2", "number": "2"}
 
         def in_snakemake(match):
             name, _, quoted = match[1].partition(":")
@@ -106,10 +111,12 @@ class Scripts(Case):
             with self.subTest(script):
                 self.assertAsked(script, ["merge", f"{out}/part-1", f"{out}/part-2", "--out", str(out)]
                                  if " merge " in script else
-                                 ["/the slides/a.list", "--shard", "2/2", "--out", f"{out}/part-2"])
+                                 [str(slides), "--shard", "2/2", "--out", f"{out}/part-2"])
+        self.assertEqual((self.folder / "the mark").read_text(), "a.svs\n")
 
     def test_the_list_is_an_input(self):
-        self.assertIn("rule shard:\n    input: SLIDES\n", block("snakemake"))
+        for rule in "shard", "merge":
+            self.assertRegex(block("snakemake"), rf"(?m)^rule {rule}:\n    input: SLIDES(,|$)")
         for process in "shard", "merge":
             inputs = re.search(rf"process {process} \{{.*?  input:\n(.*?)\n  (?:output|script):", block("nextflow"), re.S)[1]
             self.assertRegex(inputs, r"(?m)^    path list\b")
@@ -159,6 +166,23 @@ class Snakemake(Case):
         result = self.snakemake()
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(self.rows(), ["done"] * 4 + ["failed", "done"])
+
+    def test_a_shard_that_failed_after_the_list_had_grown_starts_again(self):
+        self.program(f'exec {PIPELINE} "$@"\n')
+        self.assertEqual(self.snakemake().returncode, 0)
+        with open(self.list, "a", encoding="utf-8") as file:
+            file.write("".join(self.slide(number) + "\n" for number in range(5, 8)))
+        for status in 143, 2:
+            with self.subTest(status):
+                self.program(f'if [[ $1 != merge && $3 == 2/3 ]]; then exit {status}; fi\nexec {PIPELINE} "$@"\n')
+                self.assertNotEqual(self.snakemake().returncode, 0)
+        self.program(f'exec {PIPELINE} "$@"\n')
+        result = self.snakemake()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(self.rows(), ["done"] * 4 + ["failed"] + ["done"] * 3)
+        result = self.snakemake()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("Nothing to be done", result.stdout + result.stderr)
 
     def test_a_run_that_ended_early_is_tried_again_and_never_taken_for_done(self):
         count = self.folder / "count"
