@@ -107,6 +107,17 @@ bool is_own_folder(const fs::path& folder) {
   return own_instances(folder).value_or(0) > 0;
 }
 
+/// By SoftwareVersions, which lies before everything that is large.
+bool is_own_instance(const fs::path& file) {
+  constexpr std::size_t head = 8192;
+  constexpr std::string_view software("\x18\0\x20\x10LO", 6);
+  constexpr std::size_t length_bytes = 2;
+  const std::string bytes = first_bytes(file, head);
+  const std::size_t at = bytes.find(software);
+  return at != std::string::npos && at + software.size() + length_bytes <= bytes.size() &&
+         std::string_view(bytes).substr(at + software.size() + length_bytes).starts_with("slidestream ");
+}
+
 struct Kind {
   std::string_view suffix;
   bool (*is_own)(const fs::path&);
@@ -214,6 +225,13 @@ NamedKind named_kind(const fs::path& path) {
   if (kind == nullptr) return {};
   return {kind->is_own == is_own_folder, kind->is_own == is_own_deep_zoom, kind->is_own == is_own_table,
           kind->always_says_so};
+}
+
+bool is_own_image(const fs::path& slide) {
+  std::error_code code;
+  // Opening a FIFO would wait for its other end.
+  if (!fs::is_regular_file(slide, code)) return false;
+  return tiff_description(slide).find(image_mark) != std::string::npos || is_own_instance(slide);
 }
 
 bool holds_image(const fs::path& folder) {

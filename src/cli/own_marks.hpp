@@ -26,6 +26,10 @@ bool is_empty_file(const std::filesystem::path& path);
 /// .npy. An empty file has nothing to lose and counts as its own.
 bool is_own(const std::filesystem::path& path);
 
+/// Whether this program wrote an image as a file that folders give as a slide: TIFF, or an instance of DICOM. What
+/// `synth` makes is none.
+bool is_own_image(const std::filesystem::path& slide);
+
 /// Whether a folder is an image of the kinds that are folders, whoever made it.
 bool holds_image(const std::filesystem::path& folder);
 

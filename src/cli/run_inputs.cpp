@@ -3,28 +3,43 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <filesystem>
+#include <iterator>
 #include <slidestream/error.hpp>
 #include <string>
+#include <string_view>
 #include <system_error>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "cli/tiff_description.hpp"
+#include "cli/own_marks.hpp"
 #include "config/suggest.hpp"
 #include "inputs/inputs.hpp"
+#include "slide/formats.hpp"
 
 namespace slidestream::cli {
 
 namespace {
 
+/// By its name, which elsewhere than in OME-TIFF may be that of another program's slide.
+bool is_partial_image(const std::filesystem::path& slide) {
+  const std::string name = slide.filename().string();
+  if (name.ends_with(".partial.ome.tif") || name.ends_with(".partial.ome.tiff")) return true;
+  const auto is_partial = [](const std::filesystem::path& path) {
+    return path.stem().extension() == ".partial" || path.extension() == ".partial";
+  };
+  const bool is_instance = has_suffix(name, ".dcm");
+  return is_partial(is_instance ? slide.parent_path() : slide) && is_own_image(slide);
+}
+
 /// Of an image that isn't whole, white tiles stand for those that aren't there yet.
 void leave_out_partial_images(ExpandedInputs& inputs) {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < inputs.slides.size(); ++i) {
-    const std::string name = std::filesystem::path(inputs.canonical[i]).filename().string();
-    if (name.ends_with(".partial.ome.tif") || name.ends_with(".partial.ome.tiff")) continue;
+    if (is_partial_image(inputs.canonical[i])) continue;
     if (i != kept) {
       inputs.slides[kept] = std::move(inputs.slides[i]);
       inputs.canonical[kept] = std::move(inputs.canonical[i]);
@@ -36,11 +51,31 @@ void leave_out_partial_images(ExpandedInputs& inputs) {
   inputs.slides.resize(kept);
   inputs.canonical.resize(kept);
   inputs.warnings.push_back(std::to_string(left_out) + (left_out == 1 ? " image" : " images") +
-                            " named .partial.ome.tif among the inputs: not whole, and left out");
+                            " named .partial among the inputs: not whole, and left out");
 }
 
-/// Names of images that this program makes of slides, and that folders give as slides.
-bool may_be_own_image(const std::string& slide) { return slide.ends_with(".ome.tif") || slide.ends_with(".ome.tiff"); }
+/// A slide's name without its suffixes. An instance of DICOM has its folder's.
+std::string bare_name(const std::filesystem::path& slide) {
+  const std::filesystem::path named = has_suffix(slide.string(), ".dcm") ? slide.parent_path() : slide;
+  const std::filesystem::path stem = named.stem();
+  return (stem.extension() == ".ome" ? stem.stem() : stem).string();
+}
+
+/// Slides of the formats that this program writes, first those that are probably its own: they are named as OME-TIFF,
+/// or as another slide is.
+std::vector<std::string> possible_own_images(const std::vector<std::string>& slides) {
+  std::unordered_map<std::string, std::size_t> names;
+  for (const std::string& slide : slides) ++names[bare_name(slide)];
+  constexpr std::array<std::string_view, 3> suffixes = {".tif", ".tiff", ".dcm"};
+  std::vector<std::string> possible;
+  std::ranges::copy_if(slides, std::back_inserter(possible), [&](const std::string& slide) {
+    return std::ranges::any_of(suffixes, [&](std::string_view suffix) { return has_suffix(slide, suffix); });
+  });
+  std::stable_partition(possible.begin(), possible.end(), [&](const std::string& slide) {
+    return has_suffix(slide, ".ome.tif") || has_suffix(slide, ".ome.tiff") || names[bare_name(slide)] > 1;
+  });
+  return possible;
+}
 
 /// A slide and its conversion would both count.
 void warn_of_own_images(ExpandedInputs& inputs) {
@@ -48,10 +83,9 @@ void warn_of_own_images(ExpandedInputs& inputs) {
   std::size_t looked = 0;
   std::size_t own = 0;
   std::string first;
-  for (const std::string& slide : inputs.slides) {
-    if (!may_be_own_image(slide)) continue;
+  for (const std::string& slide : possible_own_images(inputs.slides)) {
     if (looked++ == most_looked_at) break;
-    if (tiff_description(slide).find("Creator=\"slidestream ") == std::string::npos) continue;
+    if (!is_own_image(slide)) continue;
     if (own++ == 0) first = slide;
   }
   // Where all are such images, none is there beside what it was made of.

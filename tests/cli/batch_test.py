@@ -357,6 +357,37 @@ class OwnResults(BatchCase):
         (slides / "a.svs").unlink()
         self.assertNotIn("slidestream wrote", self.assertDone(run(slides, "--out", self.folder / "alone")).stderr)
 
+    def test_conversions_of_every_format_are_said_to_count_twice(self):
+        for number, (slide, image) in enumerate((("a.svs", "a.tif"), ("b.svs", "other.TIFF"), ("c.svs", "c.dicom"))):
+            with self.subTest(image):
+                slides = self.folder / f"{number}"
+                slides.mkdir()
+                shutil.copy(self.slide("converted", "384x320", "--mpp", "0.5"), slides / slide)
+                self.assertDone(run("convert", slides / slide, slides / image))
+                result = self.assertDone(run(slides, "--out", self.folder / f"out-{number}"))
+                self.assertIn("1 of 2 slides is an image that slidestream wrote", result.stderr)
+                self.assertIn(str(slides / image), result.stderr)
+        # Slides that `synth` makes are nobody's conversions.
+        slides = self.folder / "made"
+        slides.mkdir()
+        shutil.copy(self.slide("converted", "384x320", "--mpp", "0.5"), slides / "a.tif")
+        self.assertDone(run("synth", "--out", slides / "b", "--format", "dicom", "--size", "256x256"))
+        result = self.assertDone(run(slides, "--out", self.out))
+        self.assertEqual(len(self.rows()), 2)
+        self.assertNotIn("slidestream wrote", result.stderr)
+
+    def test_an_image_that_is_not_whole_is_no_slide_whatever_its_format(self):
+        slides = self.folder_of("a.svs", "scan.partial.svs")
+        self.foreign_slide("other.partial.tif")
+        for image in "b.tif", "c.dicom":
+            self.assertDone(run("convert", self.slide("converted", "384x320", "--mpp", "0.5"), slides / image))
+        (slides / "b.tif").rename(slides / "b.partial.tif")
+        (slides / "c.dicom").rename(slides / "c.partial.dicom")
+        result = self.assertDone(run(slides, "--out", self.out))
+        self.assertIn("2 images named .partial among the inputs: not whole, and left out", result.stderr)
+        self.assertEqual([pathlib.Path(row["path"]).name for row in self.rows()],
+                         ["a.svs", "other.partial.tif", "scan.partial.svs"])
+
     def test_slides_beside_results_stay(self):
         slides = self.folder_of("a.svs")
         for _ in range(2):
@@ -783,10 +814,11 @@ class Verify(BatchCase):
             database.execute("UPDATE maps SET bytes = zeroblob(length(bytes)) "
                              "WHERE slide = (SELECT id FROM slides WHERE CAST(path AS TEXT) LIKE '%/b.svs')")
         database.close()
-        # Sizes are as they were.
-        self.assertIn("skipped as done: 2 of 2 slides", self.assertDone(run(*self.command)).stderr)
         self.assertOneLine(self.verify(), 1, f"{map_file}: can't be compared: the ledger's values of it are damaged")
-        map_file.unlink()
+        self.assertOneLine(run("merge", self.out, "--out", self.folder / "merged"), 2,
+                           "slides/b.svs isn't what was written; the command that made it does the slide again, once "
+                           "maps/b.tif of its folder is deleted")
+        # The file is as it was, and nothing else is left to do.
         again = self.assertDone(run(*self.command))
         self.assertIn("slides/b.svs isn't what was written: done again", again.stderr)
         self.assertEqual(map_file.read_bytes(), content)
