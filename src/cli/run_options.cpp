@@ -38,7 +38,8 @@ void add_archive_options(CLI::App& app, RunOptions& options) {
       ->group(group);
   app.add_option(
          "--metrics", options.metrics,
-         "Write how far the run is every few seconds, for Prometheus: a file in node_exporter's textfile folder")
+         "Write how far the run is every few seconds, for Prometheus: a file in node_exporter's textfile folder. If it "
+         "can't be written later, a warning says so once, and the exit status stays as it is")
       ->type_name("FILE.prom")
       ->check([](const std::string& file) { return file.ends_with(".prom") ? "" : "must end in .prom"; })
       ->group(group);
