@@ -15,13 +15,13 @@
 #include "cli/shortage.hpp"
 #include "cli/signals.hpp"
 #include "cli/under_way.hpp"
-#include "config/suggest.hpp"
 #include "ledger/artifact_files.hpp"
 #include "ledger/fingerprint.hpp"
 #include "ledger/identity.hpp"
 #include "ledger/ledger_view.hpp"
 #include "ledger/map_files.hpp"
 #include "ledger/owner.hpp"
+#include "ledger/stored_map.hpp"
 #include "output/atomic_file.hpp"
 #include "output/folders.hpp"
 
@@ -98,8 +98,7 @@ void Archive::place_maps() {
   }
   for (const std::size_t place : write_missing_maps(config_, *ledger_, map_files_)) {
     const std::string& path = manifest_[place].path;
-    start_.damaged.push_back(ledger_->file().string() + ": damaged: the map of " + one_line(path) +
-                             " isn't what was written");
+    start_.damaged.push_back(damaged_map_text(ledger_->file(), path));
     ledger_->redo(place);
     const auto found = look_at(path);
     const std::uint64_t bytes = found ? found->size : 0;

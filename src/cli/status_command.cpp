@@ -1,5 +1,7 @@
 #include "cli/status_command.hpp"
 
+#include <spdlog/spdlog.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
@@ -15,6 +17,7 @@
 #include "cli/progress_file.hpp"
 #include "cli/terminal.hpp"
 #include "config/printable.hpp"
+#include "ledger/database.hpp"
 #include "ledger/status.hpp"
 #include "output/text.hpp"
 
@@ -181,9 +184,7 @@ int show_image(const StatusOptions& options, const std::filesystem::path& file) 
   return exit_done;
 }
 
-int show_status(const StatusOptions& options) {
-  const std::filesystem::path progress_file = progress_file_of(options.folder);
-  if (progress_file.filename() != "progress.json") return show_image(options, progress_file);
+int show_run(const StatusOptions& options) {
   const LedgerStatus status = read_status(options.folder);
   const std::optional<ToldProgress> told = progress_of(status, options.folder);
   if (options.json) {
@@ -192,6 +193,19 @@ int show_status(const StatusOptions& options) {
     std::cout << status_text(status, told, Style::of(1));
   }
   return status.damage.empty() ? exit_done : exit_some_failed;
+}
+
+int show_status(const StatusOptions& options) {
+  const std::filesystem::path progress_file = progress_file_of(options.folder);
+  if (progress_file.filename() != "progress.json") return show_image(options, progress_file);
+  try {
+    return show_run(options);
+  } catch (const DamagedError& error) {
+    // So much that nothing can be counted.
+    if (options.json) print({{"error", json_text(error.what())}});
+    spdlog::error("{}", error.what());
+    return exit_some_failed;
+  }
 }
 
 }  // namespace

@@ -141,9 +141,10 @@ void check_regular(const std::filesystem::path& file) {
 
 std::string bound_text() { return std::to_string(largest_ledger_value >> 20) + " MiB"; }
 
-/// What helps a run whose own ledger is damaged; of others' it isn't for this program to say.
+/// What helps where a ledger is damaged. Who only reads it may be another command, whose --fresh means other results.
 const char* remedy_for(DatabaseAccess access) {
-  return access == DatabaseAccess::create ? "; --fresh moves such a run aside and starts anew" : "";
+  return access == DatabaseAccess::create ? "; --fresh moves such a run aside and starts anew"
+                                          : "; the command that made it, with --fresh, moves it aside and starts anew";
 }
 
 void make_one_line(std::string& text) {
@@ -238,7 +239,7 @@ void Database::fail(int code) const {
   const bool unreadable = cause == SQLITE_CORRUPT || cause == SQLITE_NOTADB;
   if (unreadable) text += remedy_for(access_);
   make_one_line(text);
-  if (unreadable) throw UnreadableError(text);
+  if (unreadable) throw DamagedError(text);
   const bool has_reason = cause == SQLITE_IOERR || cause == SQLITE_CANTOPEN;
   throw_output_error(cause == SQLITE_FULL ? ENOSPC : has_reason ? system : 0, text);
 }
@@ -246,7 +247,7 @@ void Database::fail(int code) const {
 void Database::fail_damaged(const std::string& what) const {
   std::string text = file_.string() + ": damaged: " + what + remedy_for(access_);
   make_one_line(text);
-  throw UnreadableError(text);
+  throw DamagedError(text);
 }
 
 void Database::require_fits(std::size_t bytes) const {

@@ -28,6 +28,12 @@ class UnreadableError : public OutputError {
   using OutputError::OutputError;
 };
 
+/// Bytes of the file, or all of them, aren't what a ledger has.
+class DamagedError : public UnreadableError {
+ public:
+  using UnreadableError::UnreadableError;
+};
+
 /// How a connection may use a database.
 enum class DatabaseAccess {
   create,      ///< read and write; made when missing
@@ -37,8 +43,8 @@ enum class DatabaseAccess {
 };
 
 /// A connection to an SQLite database, used by one thread at a time. Every member throws OutputError, which names the
-/// file and SQLite's reason, with the system's where there is one; UnreadableError where the file is the reason.
-/// Without memory it is std::bad_alloc.
+/// file and SQLite's reason, with the system's where there is one; UnreadableError where the file is the reason,
+/// DamagedError where that is damaged. Without memory it is std::bad_alloc.
 class Database {
  public:
   /// `busy`: how long it waits for another connection's lock.

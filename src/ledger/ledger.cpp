@@ -73,6 +73,7 @@ Ledger::Ledger(const Config& config, const Options& options, const FolderLock& h
     : hash_policy_(config.input.content_hash),
       side_inputs_(config),
       bins_(static_cast<std::size_t>(config.analysis.bins)),
+      map_bytes_left_(options.most_map_bytes),
       portable_names_(config.output.portable_names),
       is_new_(number_of(fs::path(config.output.dir) / ledger_name) == FileNumber{}),
       database_(usable_file(config, held, options.watch), DatabaseAccess::create) {

@@ -91,6 +91,8 @@ class Ledger {
     /// Called with one line by `move_aside` where the ledger lists files that no run makes, or where nothing says that
     /// files of slides are a run's. These stay.
     std::function<void(const std::string&)> on_passed_over = {};
+    /// How much of maps' values `begin` compares with their digests: it stays quick, whatever maps there are.
+    std::uint64_t most_map_bytes = std::uint64_t{1} << 30;
   };
 
   /// Opens the ledger of `config.output.dir`, or makes it, and takes it over from a dead process. Waits for a sign of
@@ -117,7 +119,8 @@ class Ledger {
   /// \throws ConfigError when a living process has it; OutputError.
   static std::string move_aside(const Config& config, const Options& options);
 
-  /// Enters the manifest and finds what is to be done. A slide whose artifacts aren't all there in their sizes is.
+  /// Enters the manifest and finds what is to be done. A slide whose artifacts aren't all there in their sizes is, and
+  /// one whose map isn't what was written, as far as maps are looked at. \throws DamagedError where one can't be read.
   /// \param retried_cause  also what failed by a cause with this text is tried again; empty: none
   LedgerStart begin(const std::vector<ManifestEntry>& manifest, bool retry_failed, std::string_view retried_cause = {});
 
@@ -253,6 +256,7 @@ class Ledger {
   struct EntryStatements;
   std::string enter(EntryStatements& with, std::size_t place, const ManifestEntry& entry,
                     std::optional<SlideIdentity>& now, std::string_view retried_cause, LedgerStart& start);
+  bool has_damaged_map(std::int64_t slide, std::optional<std::uint64_t> digest, const WindowMap& size);
   bool is_other_file(EntryStatements& with, const SlideIdentity& before, SlideIdentity& now, bool done,
                      const Slide& slide, const std::string& path) const;
   void forget_image_names();
@@ -273,7 +277,8 @@ class Ledger {
   ContentHashPolicy hash_policy_;
   SideInputs side_inputs_;
   std::size_t bins_;
-  bool portable_names_;  ///< of files
+  std::uint64_t map_bytes_left_;  ///< that `begin` still compares
+  bool portable_names_;           ///< of files
   std::atomic<bool> lost_ = false;
   FileNumber number_;                     ///< of the ledger's file
   std::mutex names_mutex_;                ///< of `image_names_`; taken before `mutex_`

@@ -11,6 +11,7 @@
 #include "ledger/map_files.hpp"
 #include "ledger/slide_counts.hpp"
 #include "ledger/slide_row.hpp"
+#include "ledger/stored_map.hpp"
 #include "sink/content_hash.hpp"
 
 namespace slidestream {
@@ -45,6 +46,15 @@ bool Ledger::is_other_file(EntryStatements& with, const SlideIdentity& before, S
   return false;
 }
 
+/// Looks at no more maps once they had as many bytes as a start may read.
+bool Ledger::has_damaged_map(std::int64_t slide, std::optional<std::uint64_t> digest, const WindowMap& size) {
+  constexpr std::int64_t bytes_of_window = 8;
+  if (map_bytes_left_ == 0) return false;
+  const Int128 bytes = Int128{size.columns} * size.rows * bytes_of_window;
+  map_bytes_left_ -= bytes < Int128{map_bytes_left_} ? static_cast<std::uint64_t>(bytes) : map_bytes_left_;
+  return digest_of(parts_of(database_, slide)) != digest;
+}
+
 std::string Ledger::enter(EntryStatements& with, std::size_t place, const ManifestEntry& entry,
                           std::optional<SlideIdentity>& now, std::string_view retried_cause, LedgerStart& start) {
   Slide& slide = slides_[place];
@@ -71,6 +81,8 @@ std::string Ledger::enter(EntryStatements& with, std::size_t place, const Manife
                              unsigned_or_null(with.select, more + 3), unsigned_or_null(with.select, more + 4)};
   bool readable = true;
   std::string unmade;
+  const auto map_digest = unsigned_or_null(with.select, map_digest_column);
+  WindowMap map;
   std::vector<Artifact> kept;
   try {
     if (has_ended) {
@@ -81,6 +93,7 @@ std::string Ledger::enter(EntryStatements& with, std::size_t place, const Manife
       if (ended && state == "done") kept = result.artifacts;
       for (Artifact& artifact : result.artifacts) slide.former.push_back(std::move(artifact.file));
       if (!result.map_file.empty()) slide.former.push_back(map_path(result.map_file));
+      map = std::move(result.map);
     }
   } catch (const OutputError& error) {
     readable = false;
@@ -97,6 +110,9 @@ std::string Ledger::enter(EntryStatements& with, std::size_t place, const Manife
   } else if (ended && now && !unmade.empty()) {
     state = "pending";
     start.unmade.push_back(entry.path + ": " + unmade);
+  } else if (ended && now && state == "done" && has_damaged_map(slide.id, map_digest, map)) {
+    state = "pending";
+    start.damaged.push_back(damaged_map_text(database_.file(), entry.path));
   }
   if (state == "done") start.links += links_among(database_.file().parent_path(), kept, start.first_link);
   if (state == "done" && !slide.incomplete) slide.former.clear();

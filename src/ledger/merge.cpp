@@ -21,6 +21,7 @@
 #include "ledger/schema.hpp"
 #include "ledger/slide_row.hpp"
 #include "ledger/status.hpp"
+#include "ledger/stored_map.hpp"
 #include "output/atomic_file.hpp"
 #include "system/denied.hpp"
 #include "system/there.hpp"
@@ -173,7 +174,10 @@ class Joiner {
       slide.map = parts_of(*part.database, select.integer(more + 1));
       const Ledger::Import outcome = ledger_.import(place, slide);
       if (outcome == Ledger::Import::damaged) {
-        throw OutputError(file + ": damaged: the map of " + one_line(slide.result.path) + " isn't what was written");
+        const std::string& map = slide.result.map_file;
+        throw OutputError(damaged_map_text(file, slide.result.path) +
+                          "; the command that made it does the slide again" +
+                          (map.empty() ? "" : ", once " + map_path(map) + " of its folder is deleted"));
       }
       if (outcome == Ledger::Import::different) {
         throw ConfigError(one_line(manifest_[place].path) + ": has another result in " + part.folder + " than in " +

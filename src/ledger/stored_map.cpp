@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "config/suggest.hpp"
 #include "ledger/slide_row.hpp"
 #include "sink/content_hash.hpp"
 
@@ -87,6 +88,10 @@ bool read_stored_map(Database& database, std::int64_t slide, WindowMap& map) {
   });
   // A map of no windows has none.
   return fits && at == room.size() && (room.empty() || digest == hash.value());
+}
+
+std::string damaged_map_text(const std::filesystem::path& ledger, const std::string& slide) {
+  return ledger.string() + ": damaged: the map of " + one_line(slide) + " isn't what was written";
 }
 
 }  // namespace slidestream

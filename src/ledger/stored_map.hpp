@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 
 #include <slidestream/results.hpp>
 
@@ -31,5 +33,8 @@ std::optional<std::uint64_t> store_map(Database& database, std::int64_t slide, c
 /// Fills in the values of a map whose columns and rows are known. False when the ledger's isn't as large, or isn't what
 /// was written.
 bool read_stored_map(Database& database, std::int64_t slide, WindowMap& map);
+
+/// Of a slide's map whose values aren't what was written.
+std::string damaged_map_text(const std::filesystem::path& ledger, const std::string& slide);
 
 }  // namespace slidestream

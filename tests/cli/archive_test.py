@@ -1010,6 +1010,27 @@ class Watching(ArchiveCase):
         status = json.loads(document.stdout)
         self.assertEqual((status["damage"], status["unchecked"]), ([{"what": line, "count": 1}], 0))
 
+    def test_status_of_a_ledger_that_cannot_be_read(self):
+        run(self.slide(), "--out", self.out)
+        ledger = self.out / "run.sqlite"
+        whole = ledger.read_bytes()
+        for content, cause in ((whole[:4096] + b"\xff" * (len(whole) - 4096), "database disk image is malformed"),
+                               (b"no database" + whole[11:], "file is not a database")):
+            with self.subTest(cause):
+                ledger.write_bytes(content)
+                line = f"{ledger}: {cause}; the command that made it, with --fresh, moves it aside and starts anew"
+                self.assertOneLine(run("status", self.out), 1, line)
+                document = run("status", "--json", self.out)
+                self.assertOneLine(document, 1, line)
+                self.assertEqual(json.loads(document.stdout), {"error": line})
+                self.assertOneLine(run("merge", self.out, "--out", self.folder / "merged"), 2, line)
+        # What another version made isn't damaged.
+        ledger.write_bytes(whole)
+        self.sql("PRAGMA user_version = 99")
+        document = run("status", "--json", self.out)
+        self.assertOneLine(document, 2, "has schema version 99")
+        self.assertIsNone(json.loads(document.stdout))
+
     def test_status_changes_nothing(self):
         run(self.slide(), "--out", self.out)
         before = {path.name: path.read_bytes() for path in self.out.iterdir() if path.is_file()}

@@ -58,7 +58,9 @@ TEST_CASE("a ledger with an index or trigger of somebody else's is damaged") {
     CHECK(message_of<UnreadableError>([&] { open_to_read(file); }).empty());
     tamper(file, "CREATE " + made);
     CHECK(message_of<UnreadableError>([&] { open_to_read(file); }) ==
-          file.string() + ": damaged: an index or trigger that isn't this program's");
+          file.string() +
+              ": damaged: an index or trigger that isn't this program's; the command that made it, with --fresh, moves "
+              "it aside and starts anew");
     CHECK_THROWS_AS(Ledger{config}, OutputError);
   }
 }
@@ -133,7 +135,8 @@ TEST_CASE("a value beyond the bound isn't read") {
   tamper(file, "UPDATE slides SET histogram = zeroblob(" + std::to_string(largest_ledger_value + 1) + ")");
   const auto read = [&] { LedgerView(file, ledger_bins).for_each([](const SlideResult&) {}); };
   const std::string line = "run.sqlite: damaged: a value is larger than 80 MiB";
-  CHECK_MESSAGE(message_of<UnreadableError>(read).ends_with(line), message_of<OutputError>(read));
+  CHECK_MESSAGE(contains(message_of<DamagedError>(read), line + "; the command that made it, with --fresh, moves it"),
+                message_of<OutputError>(read));
   CHECK(contains(message_of<UnreadableError>([&] { Ledger(config).begin(manifest, false); }),
                  line + "; --fresh moves such a run aside"));
   CHECK(contains(message_of<OutputError>([&] { merge_ledgers({config.output.dir}, (folder / "m").string()); }), line));
@@ -205,6 +208,37 @@ TEST_CASE("any change of a result is found, and its slide done again") {
     CHECK(contains(start.damaged[0], "damaged: the row of " + manifest[1].path));
     CHECK(slides_in(ledger).size() == 1);
   }
+}
+
+TEST_CASE("a map that isn't what was written is found at a start") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const auto manifest = make_files(folder, 3);
+  const fs::path file = folder / "out/run.sqlite";
+  end_all(config, manifest, [](const std::string& path, std::size_t place) { return result_of(path, place); });
+  const auto begun = [&](std::uint64_t most_map_bytes) {
+    Ledger::Options options;
+    options.most_map_bytes = most_map_bytes;
+    return Ledger(config, options).begin(manifest, false);
+  };
+  CHECK(begun(1000).todo.empty());
+  std::size_t vanished = 0;
+  SUBCASE("other values") {
+    tamper(file, "UPDATE maps SET bytes = zeroblob(16) WHERE slide = 2");
+    // The first slide's map has as many bytes as this start may read.
+    CHECK(begun(16).todo.empty());
+  }
+  SUBCASE("none") { tamper(file, "DELETE FROM maps WHERE slide = 2"); }
+  SUBCASE("of a slide whose file has gone") {
+    tamper(file, "UPDATE maps SET bytes = zeroblob(16)");
+    for (const std::size_t gone : {0, 2}) fs::remove(manifest[gone].path);
+    vanished = 2;
+  }
+  const LedgerStart start = begun(1000);
+  CHECK(start.todo == std::vector<std::size_t>{1});
+  CHECK(start.vanished.size() == vanished);
+  CHECK(start.damaged == std::vector<std::string>{file.string() + ": damaged: the map of " + manifest[1].path +
+                                                  " isn't what was written"});
 }
 
 TEST_CASE("damage that no row shows") {
