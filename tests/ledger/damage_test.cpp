@@ -27,6 +27,7 @@ void end_all(const Config& config, const std::vector<ManifestEntry>& manifest, c
   ledger.begin(manifest, false);
   for (std::size_t i = 0; i < manifest.size(); ++i) {
     SlideResult slide = result(manifest[i].path, i);
+    ledger.started(i);
     ledger.ended(i, slide);
   }
 }

@@ -212,6 +212,8 @@ class Unfinished(Case):
         for file, bytes_ in found.items():
             if ".unfinished-" in file:
                 continue
+            # What a try before left is moved aside before it is removed.
+            file = file.replace(".earlier/", "/")
             # The mark of a folder, until the levels are there.
             if file.endswith((".ome.zarr/.zattrs", ".ome.zarr/zarr.json")) and b"multiscales" not in bytes_:
                 self.assertIn(b'"slidestream": {}', bytes_)
