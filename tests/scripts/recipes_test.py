@@ -114,6 +114,18 @@ class Scripts(Case):
                                  [str(slides), "--shard", "2/2", "--out", f"{out}/part-2"])
         self.assertEqual((self.folder / "the mark").read_text(), "a.svs\n")
 
+    def test_a_list_that_changes_while_a_shard_runs_leaves_no_mark(self):
+        slides, mark = self.folder / "list", self.folder / "mark"
+        script, = (script for script in scripts(block("snakemake")) if "--shard" in script)
+        script = script.replace("{SLIDES:q}", str(slides)).replace("{output:q}", str(mark))
+        script = re.sub(r"\{[A-Za-z.:]+\}", "x", script)
+        slides.write_text("a.svs\n")
+        for text, told in ("echo b.svs >>" + str(slides), 3), ("true", 0):
+            self.program(text + "\n")
+            result = subprocess.run(["bash", "-euo", "pipefail", "-c", script], env=self.environment, capture_output=True, check=False)
+            self.assertEqual((result.returncode, mark.exists()), (told, told == 0))
+        self.assertEqual(mark.read_text(), "a.svs\nb.svs\n")
+
     def test_the_list_is_an_input(self):
         for rule in "shard", "merge":
             self.assertRegex(block("snakemake"), rf"(?m)^rule {rule}:\n    input: SLIDES(,|$)")
@@ -184,6 +196,16 @@ class Snakemake(Case):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("Nothing to be done", result.stdout + result.stderr)
 
+    def test_a_list_that_grows_while_a_shard_runs_is_gone_through_again(self):
+        grown = self.folder / "grown"
+        more = "".join(self.slide(number) + "\n" for number in range(5, 8))
+        self.program(f'if [[ $1 == merge || -e {grown} ]]; then exec {PIPELINE} "$@"; fi\n'
+                     f'{PIPELINE} "$@"; status=$?; printf %s {shlex.quote(more)} >>{shlex.quote(str(self.list))}; touch {grown}\n'
+                     'exit $status\n')
+        result = self.snakemake()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(self.rows(), ["done"] * 4 + ["failed"] + ["done"] * 3)
+
     def test_a_run_that_ended_early_is_tried_again_and_never_taken_for_done(self):
         count = self.folder / "count"
         # The first two starts of each shard end early.
@@ -197,7 +219,7 @@ class Snakemake(Case):
         self.program(f'if [[ $1 == merge ]]; then exec {PIPELINE} "$@"; fi\nexit 3\n')
         self.assertNotEqual(self.snakemake().returncode, 0)
         self.assertFalse((self.out / "slides.csv").exists())
-        self.assertEqual(list((self.out / "done").glob("*")) if (self.out / "done").exists() else [], [])
+        self.assertEqual([mark.name for mark in (self.out / "done").glob("*") if mark.suffix != ".list"], [])
 
 
 if __name__ == "__main__":
