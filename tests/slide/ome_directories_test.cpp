@@ -39,8 +39,7 @@ struct Image {
 class Fixture {
  public:
   SlideInfo info(const std::vector<Image>& images, const std::string& before = "") {
-    std::string text = "<OME xmlns=\"x\" UUID=\"urn:uuid:slide.tif\">";
-    text += before;
+    std::string text = "<OME xmlns=\"x\"" + uuid + ">" + before;
     for (const Image& image : images) {
       text += "<Image Name=\"" + image.name + "\">" + image.before + "<Pixels SizeX=\"" + std::to_string(image.width) +
               "\" SizeY=\"" + std::to_string(image.height) + "\" SizeC=\"1\" SizeZ=\"1\" SizeT=\"1\" PhysicalSizeX=\"" +
@@ -54,6 +53,7 @@ class Fixture {
 
   TemporaryFolder folder;
   std::filesystem::path path;
+  std::string uuid = " UUID=\"urn:uuid:slide.tif\"";
   TestTiff tiff;
 };
 
@@ -88,6 +88,23 @@ TEST_CASE_FIXTURE(Fixture, "an Image that says that its pixels aren't in the fil
     check(info({{"none", 400, 240, "0.1", data}, {"A", 400, 240, "0.25", at(0)}, {"B", 400, 240, "0.5", at(1)}}), "A",
           0.25, {"holds 2 images, and one is read"});
   }
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "without an UUID of its own a file is what its name says, or was renamed if there is one name") {
+  uuid.clear();
+  tiff.directories = {chequered_directory(400, 240)};
+  const std::string other = "image 0 of its OME-XML has no directory here: image 1 is read";
+  check(
+      info({{"there", 400, 240, "0.25", in_file("other.tif", 0)}, {"here", 400, 240, "0.5", in_file("slide.tif", 0)}}),
+      "here", 0.5, {other});
+  check(
+      info({{"here", 400, 240, "0.25", in_file("slide.tif", 0)}, {"there", 400, 240, "0.5", in_file("other.tif", 0)}}),
+      "here", 0.25, {});
+  check(info({{"A", 400, 240, "0.25", in_file("before.tif", 0)}}), "A", 0.25, {});
+  tiff.directories = {chequered_directory(400, 240), chequered_directory(400, 240, 120)};
+  check(info({{"A", 400, 240, "0.25", in_file("before.tif", 0)}, {"B", 400, 240, "0.5", in_file("before.tif", 1)}}),
+        "A", 0.25, {"holds 2 images, and one is read"});
 }
 
 TEST_CASE_FIXTURE(Fixture, "the slide is the first Image that has a directory, whatever those without one are") {

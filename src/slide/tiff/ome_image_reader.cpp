@@ -106,6 +106,7 @@ OmeImageReader::OmeImageReader(const pugi::xml_node& root, const std::vector<Ome
     : root_(root), main_(main), file_name_(file_name), uuid_(attribute_of(root, "UUID")) {
   const auto is_image = [](const pugi::xml_node& child) { return is_named(child, "Image"); };
   is_alone_ = std::ranges::count_if(root.children(), is_image) < 2;
+  is_renamed_ = is_renamed();
 }
 
 OmeImage OmeImageReader::read(const pugi::xml_node& node) {
@@ -169,7 +170,7 @@ std::size_t OmeImageReader::count_like(std::size_t first, const std::vector<pugi
   if (of_all) return static_cast<std::size_t>(std::ranges::count(main_, main_[first]));
   std::set<std::size_t> like;
   for (const pugi::xml_node& part : data) {
-    if (!is_here(part, data)) continue;
+    if (!is_here(part)) continue;
     const std::uint64_t begin = whole(attribute_of(part, "IFD"));
     const std::uint64_t count = std::max<std::uint64_t>(1, whole(attribute_of(part, "PlaneCount")));
     for (std::uint64_t at = begin; at < main_.size() && at - begin < count; ++at) {
@@ -192,7 +193,7 @@ void OmeImageReader::place(OmeImage& image, const std::vector<pugi::xml_node>& d
     return true;
   };
   if (says_nothing(data)) {
-    image.is_placed = !data.empty() && !is_here(data[0], data);
+    image.is_placed = !data.empty() && !is_here(data[0]);
     if (image.is_placed) return;
     for (std::size_t plane = 0, at = next_; put(plane, at); ++plane, ++at) continue;
     return;
@@ -205,7 +206,7 @@ void OmeImageReader::place(OmeImage& image, const std::vector<pugi::xml_node>& d
                                 : has_attribute(part, "IFD")      ? 1
                                                                   : image.planes;
     const std::size_t plane = plane_number(part, image);
-    if (!is_here(part, data)) {
+    if (!is_here(part)) {
       place_elsewhere(image, plane, count, attribute_of(child_of(part, "UUID"), "FileName"));
       continue;
     }
@@ -224,16 +225,27 @@ void OmeImageReader::place_elsewhere(OmeImage& image, std::size_t plane, std::ui
 }
 
 /// Whether a part of an image lies in this file.
-bool OmeImageReader::is_here(const pugi::xml_node& part, const std::vector<pugi::xml_node>& data) const {
+bool OmeImageReader::is_here(const pugi::xml_node& part) const {
   const pugi::xml_node uuid = child_of(part, "UUID");
   if (!uuid) return true;
   const std::string_view own = trimmed(uuid_);
   if (!own.empty() && !trimmed(uuid.child_value()).empty()) return trimmed(uuid.child_value()) == own;
-  const std::string_view name = attribute_of(uuid, "FileName");
-  if (name == file_name_) return true;
-  // A file that was renamed.
-  return std::ranges::all_of(
-      data, [&](const pugi::xml_node& other) { return attribute_of(child_of(other, "UUID"), "FileName") == name; });
+  return is_renamed_ || attribute_of(uuid, "FileName") == file_name_;
+}
+
+/// Whether parts of all images lie in one file, which has another name.
+bool OmeImageReader::is_renamed() const {
+  std::string_view only;
+  for (const pugi::xml_node& image : root_.children()) {
+    for (const pugi::xml_node& part : child_of(image, "Pixels").children()) {
+      const pugi::xml_node uuid = is_named(part, "TiffData") ? child_of(part, "UUID") : pugi::xml_node();
+      if (!uuid) continue;
+      const std::string_view name = attribute_of(uuid, "FileName");
+      if (name == file_name_ || (!only.empty() && name != only)) return false;
+      only = name;
+    }
+  }
+  return true;
 }
 
 }  // namespace slidestream

@@ -25,13 +25,15 @@ class OmeImageReader {
   std::size_t count_like(std::size_t first, const std::vector<pugi::xml_node>& data, bool of_all);
   void place(OmeImage& image, const std::vector<pugi::xml_node>& data);
   void place_elsewhere(OmeImage& image, std::size_t plane, std::uint64_t count, std::string_view file);
-  bool is_here(const pugi::xml_node& part, const std::vector<pugi::xml_node>& data) const;
+  bool is_here(const pugi::xml_node& part) const;
+  bool is_renamed() const;
 
   const pugi::xml_node root_;
   const std::vector<OmeDirectory>& main_;
   const std::string& file_name_;
   const std::string_view uuid_;
   bool is_alone_ = true;       ///< there is no other Image
+  bool is_renamed_ = false;    ///< this file, which has another name in the text
   std::size_t counted_ = 0;    ///< directories, by `count_like`
   std::size_t next_ = 0;       ///< directory behind those that images before were found to have
   std::size_t named_ = 0;      ///< directories, by all images
