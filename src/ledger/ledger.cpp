@@ -132,6 +132,9 @@ void Ledger::check_settings(const Config& config, const Options& options) {
     Statement meta(database_, "INSERT OR REPLACE INTO meta VALUES('configuration', ?1)");
     const std::string text = stored_configuration(config);
     meta.bind_blob(1, std::string_view(text)).run();
+    database_.execute(
+        "INSERT OR REPLACE INTO meta SELECT 'configuration digest', row_digest(value) FROM meta WHERE name = "
+        "'configuration'");
   });
 }
 

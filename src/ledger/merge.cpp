@@ -61,6 +61,10 @@ Part open_part(const std::string& folder) {
                       ": its ledger holds no run: its start ended, or hasn't come to its first slide yet; the same "
                       "command starts it again");
   }
+  if (has_damaged_configuration(*part.database)) {
+    part.database->fail_damaged("the configuration isn't what was written");
+  }
+  if (misplaced_slides(*part.database) > 0) part.database->fail_damaged("places in the list aren't what was written");
   part.configuration = select.text(0);
   part.config = parse_config(part.configuration, part.database->file().string() + ", configuration");
   return part;

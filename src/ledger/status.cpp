@@ -70,17 +70,6 @@ void count_artifacts(Database& database, LedgerStatus& status) {
   status.artifact_bytes = static_cast<std::uint64_t>(select.integer(1));
 }
 
-/// The manifest gives its slides the places from 0 on.
-void check_places(Database& database, LedgerStatus& status) {
-  Statement select(database,
-                   "WITH placed AS (SELECT count(*) AS count FROM slides WHERE position IS NOT NULL) SELECT count - "
-                   "(SELECT count(*) FROM (SELECT DISTINCT position FROM slides WHERE position >= 0 AND position < "
-                   "(SELECT count FROM placed))) FROM placed");
-  if (select.step()) {
-    add_damage(status, "slides whose place in the list can't be", static_cast<std::uint64_t>(select.integer(0)));
-  }
-}
-
 /// Rows of slides that ended, and lists of their files, by their digests.
 void check_rows(Database& database, std::int64_t most_checked, LedgerStatus& status) {
   Statement select(database, std::string("SELECT id, attached, coalesce(length(histogram), 0), digest IS row_digest(") +
@@ -126,7 +115,8 @@ void check_pages(Database& database, LedgerStatus& status) {
 
 /// As far as it takes a bounded time.
 void check_ledger(Database& database, std::int64_t most_checked, LedgerStatus& status) {
-  check_places(database, status);
+  add_damage(status, "configurations that aren't what was written", has_damaged_configuration(database) ? 1 : 0);
+  add_damage(status, "slides whose place in the list can't be", misplaced_slides(database));
   check_rows(database, most_checked, status);
   if (status.unchecked > 0) return;
   // Those of other manifests and other shards, too.
@@ -192,6 +182,22 @@ void estimate(Database& database, LedgerStatus& status) {
 }
 
 }  // namespace
+
+std::uint64_t misplaced_slides(Database& database) {
+  Statement select(database,
+                   "WITH placed AS (SELECT count(*) AS count FROM slides WHERE position IS NOT NULL) SELECT count - "
+                   "(SELECT count(*) FROM (SELECT DISTINCT position FROM slides WHERE position >= 0 AND position < "
+                   "(SELECT count FROM placed))) FROM placed");
+  return select.step() ? static_cast<std::uint64_t>(select.integer(0)) : 0;
+}
+
+bool has_damaged_configuration(Database& database) {
+  // Ledgers of earlier versions have no digest of it.
+  Statement select(database,
+                   "SELECT EXISTS (SELECT 1 FROM meta AS digest, meta AS text WHERE digest.name = 'configuration "
+                   "digest' AND text.name = 'configuration' AND digest.value <> row_digest(text.value))");
+  return select.step() && select.integer(0) != 0;
+}
 
 bool holds_run(Database& database) {
   Statement select(database,

@@ -242,6 +242,31 @@ TEST_CASE("a map that isn't what was written is found at a start") {
                                                   " isn't what was written"});
 }
 
+TEST_CASE("a configuration, and places in the list, that aren't what was written are nowhere taken for it") {
+  const TemporaryFolder folder;
+  const auto manifest = make_files(folder, 3);
+  const fs::path file = folder / "out/run.sqlite";
+  for (const auto& [change, what] : std::vector<std::pair<std::string, std::string>>{
+           {"UPDATE meta SET value = CAST(CAST(value AS TEXT) || ' ' AS BLOB) WHERE name = 'configuration'",
+            "configuration"},
+           {"UPDATE slides SET position = NULL WHERE position = 1", "place"},
+           {"UPDATE slides SET position = 1 WHERE position = 0", "place"},
+           {"DELETE FROM slides WHERE position = 0", "place"}}) {
+    CAPTURE(change);
+    fs::remove_all(folder / "out");
+    const Config config = ledger_config(folder / "out");
+    end_all(config, manifest, [](const std::string& path, std::size_t place) { return result_of(path, place); });
+    const auto merged = [&] { merge_ledgers({config.output.dir}, (folder / "joined").string()); };
+    CHECK_NOTHROW(merged());
+    CHECK(read_status(config.output.dir).damage.empty());
+    tamper(file, change);
+    CHECK(contains(message_of<DamagedError>(merged), what));
+    const LedgerStatus status = read_status(config.output.dir);
+    REQUIRE(status.damage.size() == 1);
+    CHECK(contains(status.damage[0].what, what));
+  }
+}
+
 TEST_CASE("damage that no row shows") {
   const TemporaryFolder folder;
   const Config config = ledger_config(folder / "out");
