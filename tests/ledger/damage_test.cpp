@@ -246,12 +246,14 @@ TEST_CASE("a configuration, and places in the list, that aren't what was written
   const TemporaryFolder folder;
   const auto manifest = make_files(folder, 3);
   const fs::path file = folder / "out/run.sqlite";
-  for (const auto& [change, what] : std::vector<std::pair<std::string, std::string>>{
+  for (const auto& each : std::vector<std::pair<std::string, std::string>>{
            {"UPDATE meta SET value = CAST(CAST(value AS TEXT) || ' ' AS BLOB) WHERE name = 'configuration'",
             "configuration"},
            {"UPDATE slides SET position = NULL WHERE position = 1", "place"},
            {"UPDATE slides SET position = 1 WHERE position = 0", "place"},
            {"DELETE FROM slides WHERE position = 0", "place"}}) {
+    const auto& change = each.first;
+    const auto& what = each.second;
     CAPTURE(change);
     fs::remove_all(folder / "out");
     const Config config = ledger_config(folder / "out");
