@@ -33,8 +33,22 @@ std::string range_text(const Channels& channels) {
 }
 
 bool is_held(const Channels& channels, std::size_t number) {
+  if (channels.is_unknown) return false;
   if (channels.numbers.empty()) return number < channels.held;
   return std::ranges::find(channels.numbers, number) != channels.numbers.end();
+}
+
+/// "0 lies in a.tif, 2 in c.tif", or nothing where no other file is known.
+std::string elsewhere_text(const Channels& channels) {
+  std::string text;
+  std::size_t named = 0;
+  for (const auto& [number, file] : channels.elsewhere) {
+    if (is_held(channels, number)) continue;
+    if (named == most_named) return text + ", ...";
+    text += (named == 0 ? "" : ", ") + std::to_string(number) + (named == 0 ? " lies in " : " in ") + file;
+    ++named;
+  }
+  return text;
 }
 
 /// ", of which the file holds 1, and 0 lies in a.tif, 2 in c.tif", or nothing where it holds all.
@@ -46,14 +60,8 @@ std::string held_text(const Channels& channels) {
   } else {
     text += "the first" + (channels.held == 1 ? "" : " " + std::to_string(channels.held));
   }
-  std::size_t named = 0;
-  for (const auto& [number, file] : channels.elsewhere) {
-    if (is_held(channels, number)) continue;
-    if (named == most_named) return text + ", ...";
-    text += (named == 0 ? ", and " : ", ") + std::to_string(number) + (named == 0 ? " lies in " : " in ") + file;
-    ++named;
-  }
-  return text;
+  const std::string elsewhere = elsewhere_text(channels);
+  return elsewhere.empty() ? text : text + ", and " + elsewhere;
 }
 
 }  // namespace
@@ -79,6 +87,12 @@ std::size_t chosen_channel(const std::filesystem::path& path, const Channels& ch
   const std::string held = held_text(channels);
   const std::string key = options.channel_name;
   if (options.channel == OpenOptions::any_channel) return channels.numbers.empty() ? 0 : channels.numbers.front();
+  if (channels.is_unknown) {
+    const std::string files = elsewhere_text(channels);
+    throw_slide_error(path, "has " + several + ", which lie in other files by its OME-XML" +
+                                (files.empty() ? "" : " (" + files + ")") +
+                                ", and which of them this file is isn't known");
+  }
   if (options.channel < 0) {
     if (channels.count == 1) return 0;
     throw_slide_error(path, "has " + several +

@@ -23,6 +23,7 @@ struct Channels {
   /// Which ones lie in this file, in their order, where they aren't the first; then there are `held` of them.
   std::vector<std::size_t> numbers = {};
   std::map<std::size_t, std::string> elsewhere = {};  ///< other files, by the numbers of those that lie there
+  bool is_unknown = false;  ///< which of them this file is: it is said that all lie in other files
 };
 
 /// A name, or its beginning: at most 64 bytes. Files may have names of any length.
@@ -32,7 +33,7 @@ std::string short_name(const std::string& name);
 std::vector<std::string> channel_names(const Channels& channels);
 
 /// The number of the channel that is read: where any will do, of the first in this file. \throws SlideError where there
-/// are several and `options.channel` is -1, or where it is none of those in this file
+/// are several and `options.channel` is -1, or where it is none of those in this file, or these aren't known
 std::size_t chosen_channel(const std::filesystem::path& path, const Channels& channels, const OpenOptions& options);
 
 }  // namespace slidestream

@@ -6,6 +6,7 @@
 #include <map>
 #include <slidestream/slide.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "slide/test_images.hpp"
@@ -105,6 +106,64 @@ TEST_CASE_FIXTURE(Fixture,
   tiff.directories = {chequered_directory(400, 240), chequered_directory(400, 240, 120)};
   check(info({{"A", 400, 240, "0.25", in_file("before.tif", 0)}, {"B", 400, 240, "0.5", in_file("before.tif", 1)}}),
         "A", 0.25, {"holds 2 images, and one is read"});
+}
+
+TEST_CASE_FIXTURE(Fixture, "a file is the one of its name behind a path, or in other letters") {
+  uuid.clear();
+  tiff.directories = {chequered_directory(400, 240)};
+  const std::string other = "image 0 of its OME-XML has no directory here: image 1 is read";
+  for (const char* name : {"./slide.tif", "C:\\x\\slide.tif", "/x/y/slide.tif", "Slide.TIF", "x/s%6Cide%2etif"}) {
+    CAPTURE(name);
+    check(info({{"there", 400, 240, "0.25", in_file("other.tif", 0)}, {"here", 400, 240, "0.5", in_file(name, 0)}}),
+          "here", 0.5, {other});
+  }
+  // The same letters go before others.
+  check(
+      info({{"there", 400, 240, "0.25", in_file("SLIDE.tif", 0)}, {"here", 400, 240, "0.5", in_file("slide.tif", 0)}}),
+      "here", 0.5, {other});
+}
+
+TEST_CASE_FIXTURE(Fixture, "beside TiffData without UUID, which lies in this file, other names are other files") {
+  uuid.clear();
+  tiff.directories = {chequered_directory(400, 240)};
+  const Image there{"there", 400, 240, "0.25", in_file("before.tif", 0)};
+  const Image here{"here", 400, 240, "0.5", at(0)};
+  check(info({there, here}), "here", 0.5, {"image 0 of its OME-XML has no directory here: image 1 is read"});
+  check(info({here, there}), "here", 0.5, {});
+}
+
+TEST_CASE_FIXTURE(Fixture, "which of several Images a file is that none of them names isn't known") {
+  uuid.clear();
+  tiff.directories = {chequered_directory(400, 240)};
+  const std::string unknown =
+      "which Image this file is isn't known: its OME-XML names other files, and images 0 and 1 differ in pixel size: "
+      "pixel size, magnification and name don't count";
+  const auto only = [](const std::string& text) {
+    return "<TiffData IFD=\"0\" PlaneCount=\"1\"><UUID>" + text + "</UUID></TiffData>";
+  };
+  const auto pair = [&](const std::string& a, const std::string& b, const std::string& mpp) {
+    return info({{"a", 400, 240, "0.25", a}, {"b", 400, 240, mpp, b}});
+  };
+  // Of one last name the same.
+  for (const auto& files : {std::pair{in_file("a.tif", 0), in_file("b.tif", 0)},
+                            std::pair{in_file("x/slide.tif", 0), in_file("y/slide.tif", 0)},
+                            std::pair{only("urn:uuid:1"), only("urn:uuid:2")}}) {
+    const auto& a = files.first;
+    const auto& b = files.second;
+    CAPTURE(a);
+    const SlideInfo found = pair(a, b, "0.5");
+    CHECK_FALSE(found.mpp.has_value());
+    CHECK_FALSE(found.properties.contains("name"));
+    CHECK(found.warnings == Lines{unknown, declares_none});
+    CHECK(pair(a, b, "0.25").mpp == 0.25);
+    CHECK(pair(a, b, "0.25").warnings == Lines{declares_none});
+  }
+  // One UUID is one file.
+  check(pair(only("urn:uuid:1"), only("urn:uuid:1"), "0.25"), "a", 0.25, {"holds 2 images, and one is read"});
+  // The size tells.
+  check(info({{"a", 900, 700, "0.25", in_file("a.tif", 0)}, {"b", 400, 240, "0.5", in_file("b.tif", 0)}}), "b", 0.5,
+        {declares_none + ", and directory 0 has 400 x 240 pixels: image 1 of the OME-XML, which has that size, "
+                         "describes it"});
 }
 
 TEST_CASE_FIXTURE(Fixture, "the slide is the first Image that has a directory, whatever those without one are") {

@@ -519,6 +519,33 @@ TEST_CASE_FIXTURE(Fixture, "of two directories that OME-XML gives to one plane t
         Lines{"its OME-XML doesn't name 1 of its images of the slide's size: they aren't read"});
 }
 
+TEST_CASE_FIXTURE(Fixture, "a directory that OME-XML gives to two planes gets a line") {
+  tiff.directories = {view(400, 240)};
+  describe(
+      "<Image><Pixels SizeX=\"400\" SizeY=\"240\" SizeC=\"2\"><Channel Name=\"a\"/><Channel Name=\"b\"/>"
+      "<TiffData FirstC=\"0\" IFD=\"0\"/><TiffData FirstC=\"1\" IFD=\"0\"/></Pixels></Image>");
+  CHECK(Slide::open(folder.write("slide.tif", tiff.bytes()), {.channel = 0})->info().warnings ==
+        Lines{"its OME-XML gives directory 0 to plane 0 of the slide and to plane 1: it is read as plane 0"});
+}
+
+TEST_CASE_FIXTURE(Fixture, "a file of a set that the text doesn't name is refused: its plane isn't known") {
+  tiff.directories = {view(400, 240)};
+  for (const std::string axis : {"C", "Z"}) {
+    const auto part = [&](int plane, const std::string& file) {
+      return "<TiffData First" + axis + "=\"" + std::to_string(plane) + "\" IFD=\"0\"><UUID FileName=\"" + file +
+             "\">urn:uuid:" + file + "</UUID></TiffData>";
+    };
+    describe("<Image><Pixels SizeX=\"400\" SizeY=\"240\" Size" + axis + "=\"2\">" + part(0, "a.tif") +
+             part(1, "b.tif") + "</Pixels></Image>");
+    const auto path = folder.write("slide.tif", tiff.bytes());
+    const std::string refusal =
+        ", which lie in other files by its OME-XML (0 lies in a.tif, 1 in b.tif), and which of them this file is isn't "
+        "known";
+    for (const int channel : {-1, 0, 1}) CHECK(open_error(path, {.channel = channel}).ends_with(refusal));
+    CHECK(Slide::open(path, {.channel = OpenOptions::any_channel})->info().channels.size() == 2);
+  }
+}
+
 TEST_CASE_FIXTURE(Fixture, "samples that OME-XML names in another order than red, green, blue get a line") {
   TestDirectory directory = tiled_directory(100, 60, 64, 64, 3);
   directory.tiles.assign(2, Bytes(std::size_t{3} * 64 * 64));

@@ -193,7 +193,8 @@ class DirectoryReader {
     channels.numbers = numbers_;
     if (declared != nullptr) {
       channels.names = plane_names(*declared);
-      if (ome_.has_places()) channels.elsewhere = declared->elsewhere;
+      channels.is_unknown = declared->lies_elsewhere && planes.size() < channels.count;
+      if (ome_.has_places() || channels.is_unknown) channels.elsewhere = declared->elsewhere;
       channels.are_planes = declared->depths * declared->times > 1;
     } else if (is_aperios_) {
       channels.names = names_of_focuses(main, planes);

@@ -41,10 +41,12 @@ struct OmeImage {
   std::string placed_twice;  ///< the first such plane, in a line; empty: there is none
   /// What the other files are called that planes lie in, by the number of the plane; some thousand at most.
   std::map<std::size_t, std::string> elsewhere;
-  std::string from_one;    ///< axes along which it counts planes from 1, such as "C"
-  bool is_placed = false;  ///< it says which directories those are, if any, instead of being the next ones
-  bool has_pixels = true;  ///< false: MetadataOnly, or pixels in the text
-  std::string associated;  ///< "label", "macro", ... where it is called so
+  bool lies_elsewhere = false;  ///< it has TiffData, and all of it names other files
+  std::string shared;           ///< two planes that have one directory, in a line; empty: there are none
+  std::string from_one;         ///< axes along which it counts planes from 1, such as "C"
+  bool is_placed = false;       ///< it says which directories those are, if any, instead of being the next ones
+  bool has_pixels = true;       ///< false: MetadataOnly, or pixels in the text
+  std::string associated;       ///< "label", "macro", ... where it is called so
 
   /// Planes along one axis of its order, C, Z or T.
   std::size_t size_along(char axis) const noexcept;

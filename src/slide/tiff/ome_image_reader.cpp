@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <iterator>
+#include <map>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "config/positive_number.hpp"
@@ -99,14 +103,69 @@ std::size_t plane_number(const pugi::xml_node& part, const OmeImage& image) {
   return number;
 }
 
+/// What TiffData says of the file that it lies in.
+struct FileOfPart {
+  std::string_view name;
+  std::string_view text;  ///< the UUID itself
+
+  /// Without a word of it the file is this one.
+  bool is_this() const { return name.empty() && text.empty(); }
+};
+
+FileOfPart file_of_part(const pugi::xml_node& part) {
+  const pugi::xml_node uuid = child_of(part, "UUID");
+  return {attribute_of(uuid, "FileName"), trimmed(uuid.child_value())};
+}
+
+/// Behind the last slash of either kind.
+std::string_view last_part_of(std::string_view path) { return path.substr(path.find_last_of("/\\") + 1); }
+
+/// A name in small letters (ASCII), with what %20 and the like stand for.
+std::string plain_name(std::string_view name) {
+  std::string plain;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    unsigned char c = static_cast<unsigned char>(name[i]);
+    if (c == '%' && i + 2 < name.size()) {
+      const char* end = name.data() + i + 3;
+      unsigned char decoded = 0;
+      const auto parsed = std::from_chars(name.data() + i + 1, end, decoded, 16);
+      if (parsed.ec == std::errc() && parsed.ptr == end) {
+        c = decoded;
+        i += 2;
+      }
+    }
+    plain += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  }
+  return plain;
+}
+
+bool is_same_name(std::string_view said, std::string_view name) { return said == name; }
+bool is_same_last_part(std::string_view said, std::string_view name) { return last_part_of(said) == name; }
+bool is_same_in_other_letters(std::string_view said, std::string_view name) {
+  return plain_name(last_part_of(said)) == plain_name(name);
+}
+
+/// Two planes that have one directory, in a line.
+std::string shared_directory(const std::map<std::size_t, std::size_t>& directories) {
+  std::map<std::size_t, std::size_t> planes;
+  for (const auto& [plane, directory] : directories) {
+    const auto [first, is_new] = planes.try_emplace(directory, plane);
+    if (is_new) continue;
+    return "its OME-XML gives directory " + std::to_string(directory) + " to plane " + std::to_string(first->second) +
+           " of the slide and to plane " + std::to_string(plane) + ": it is read as plane " +
+           std::to_string(first->second);
+  }
+  return {};
+}
+
 }  // namespace
 
 OmeImageReader::OmeImageReader(const pugi::xml_node& root, const std::vector<OmeDirectory>& main,
                                const std::string& file_name)
-    : root_(root), main_(main), file_name_(file_name), uuid_(attribute_of(root, "UUID")) {
+    : root_(root), main_(main), file_name_(file_name), uuid_(trimmed(attribute_of(root, "UUID"))) {
   const auto is_image = [](const pugi::xml_node& child) { return is_named(child, "Image"); };
   is_alone_ = std::ranges::count_if(root.children(), is_image) < 2;
-  is_renamed_ = is_renamed();
+  identify_file();
 }
 
 OmeImage OmeImageReader::read(const pugi::xml_node& node) {
@@ -161,6 +220,8 @@ OmeImage OmeImageReader::read(const pugi::xml_node& node) {
   image.has_pixels = !data.empty() || !is_elsewhere;
   image.is_placed = !image.has_pixels;
   if (image.has_pixels) place(image, data);
+  image.lies_elsewhere = !data.empty() && std::ranges::none_of(data, [&](const auto& part) { return is_here(part); });
+  image.shared = shared_directory(image.directories);
   return image;
 }
 
@@ -194,7 +255,10 @@ void OmeImageReader::place(OmeImage& image, const std::vector<pugi::xml_node>& d
   };
   if (says_nothing(data)) {
     image.is_placed = !data.empty() && !is_here(data[0]);
-    if (image.is_placed) return;
+    if (image.is_placed) {
+      place_elsewhere(image, 0, image.planes, file_of_part(data[0]).name);
+      return;
+    }
     for (std::size_t plane = 0, at = next_; put(plane, at); ++plane, ++at) continue;
     return;
   }
@@ -207,7 +271,7 @@ void OmeImageReader::place(OmeImage& image, const std::vector<pugi::xml_node>& d
                                                                   : image.planes;
     const std::size_t plane = plane_number(part, image);
     if (!is_here(part)) {
-      place_elsewhere(image, plane, count, attribute_of(child_of(part, "UUID"), "FileName"));
+      place_elsewhere(image, plane, count, file_of_part(part).name);
       continue;
     }
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -226,26 +290,41 @@ void OmeImageReader::place_elsewhere(OmeImage& image, std::size_t plane, std::ui
 
 /// Whether a part of an image lies in this file.
 bool OmeImageReader::is_here(const pugi::xml_node& part) const {
-  const pugi::xml_node uuid = child_of(part, "UUID");
-  if (!uuid) return true;
-  const std::string_view own = trimmed(uuid_);
-  if (!own.empty() && !trimmed(uuid.child_value()).empty()) return trimmed(uuid.child_value()) == own;
-  return is_renamed_ || attribute_of(uuid, "FileName") == file_name_;
+  const FileOfPart file = file_of_part(part);
+  if (file.is_this()) return true;
+  if (!uuid_.empty() && !file.text.empty()) return file.text == uuid_;
+  if (is_renamed_) return true;
+  return file.name.empty() ? file.text == own_text_ : file.name == own_name_;
 }
 
-/// Whether parts of all images lie in one file, which has another name.
-bool OmeImageReader::is_renamed() const {
-  std::string_view only;
+/// Which of the files that the text names this one is: the one of its name, else of its name behind a path, else in
+/// other letters. Where none has it, the only one, unless a part says that it lies in this file.
+void OmeImageReader::identify_file() {
+  std::set<std::string_view> names;
+  std::set<std::string_view> texts;
+  std::map<std::string_view, std::string_view> text_of;
+  bool is_named_this = false;
   for (const pugi::xml_node& image : root_.children()) {
     for (const pugi::xml_node& part : child_of(image, "Pixels").children()) {
-      const pugi::xml_node uuid = is_named(part, "TiffData") ? child_of(part, "UUID") : pugi::xml_node();
-      if (!uuid) continue;
-      const std::string_view name = attribute_of(uuid, "FileName");
-      if (name == file_name_ || (!only.empty() && name != only)) return false;
-      only = name;
+      if (!is_named(part, "TiffData")) continue;
+      const FileOfPart file = file_of_part(part);
+      is_named_this = is_named_this || file.is_this();
+      if (!file.name.empty()) names.insert(file.name);
+      if (!file.text.empty()) texts.insert(file.text);
+      if (!file.name.empty()) text_of.try_emplace(file.name, file.text);
     }
   }
-  return true;
+  for (const auto is_same : {&is_same_name, &is_same_last_part, &is_same_in_other_letters}) {
+    std::vector<std::string_view> found;
+    std::ranges::copy_if(names, std::back_inserter(found),
+                         [&](std::string_view name) { return is_same(name, file_name_); });
+    if (found.empty()) continue;
+    if (found.size() > 1) return;
+    own_name_ = found.front();
+    own_text_ = text_of[own_name_];
+    return;
+  }
+  is_renamed_ = !is_named_this && names.size() < 2 && texts.size() < 2;
 }
 
 }  // namespace slidestream

@@ -26,18 +26,20 @@ class OmeImageReader {
   void place(OmeImage& image, const std::vector<pugi::xml_node>& data);
   void place_elsewhere(OmeImage& image, std::size_t plane, std::uint64_t count, std::string_view file);
   bool is_here(const pugi::xml_node& part) const;
-  bool is_renamed() const;
+  void identify_file();
 
   const pugi::xml_node root_;
   const std::vector<OmeDirectory>& main_;
   const std::string& file_name_;
-  const std::string_view uuid_;
-  bool is_alone_ = true;       ///< there is no other Image
-  bool is_renamed_ = false;    ///< this file, which has another name in the text
-  std::size_t counted_ = 0;    ///< directories, by `count_like`
-  std::size_t next_ = 0;       ///< directory behind those that images before were found to have
-  std::size_t named_ = 0;      ///< directories, by all images
-  std::size_t elsewhere_ = 0;  ///< planes in other files, of all images
+  const std::string_view uuid_;  ///< of this file, if the text says it
+  bool is_alone_ = true;         ///< there is no other Image
+  std::string_view own_name_;    ///< what the text calls this file; empty: it doesn't, or several names may be meant
+  std::string_view own_text_;    ///< the UUID that it gives this file beside that name, if any
+  bool is_renamed_ = false;      ///< this file, and all parts lie in it: the text knows one file, of another name
+  std::size_t counted_ = 0;      ///< directories, by `count_like`
+  std::size_t next_ = 0;         ///< directory behind those that images before were found to have
+  std::size_t named_ = 0;        ///< directories, by all images
+  std::size_t elsewhere_ = 0;    ///< planes in other files, of all images
 };
 
 }  // namespace slidestream

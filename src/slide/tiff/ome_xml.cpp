@@ -67,11 +67,14 @@ class OmeReader {
     for (const char axis : slide.from_one) {
       info_.warnings.push_back(std::string("its OME-XML counts First") + axis + " from 1: planes are counted from 0");
     }
-    if (!slide.placed_twice.empty()) info_.warnings.push_back(slide.placed_twice);
+    for (const std::string& line : {slide.placed_twice, slide.shared}) {
+      if (!line.empty()) info_.warnings.push_back(line);
+    }
     compare_rivals(nodes);
     warn_of_repeated_attribute();
     warn_of_further_pixels(nodes[result_.slide]);
     compare_type(child_of(nodes[result_.slide], "Pixels"));
+    if (may_be_another(nodes)) return std::move(result_);
     read_pixel_size(nodes[result_.slide]);
     read_magnification(nodes[result_.slide]);
     return std::move(result_);
@@ -119,7 +122,9 @@ class OmeReader {
     // Those of other files, and those without pixels, aren't held.
     const auto is_absent = [](const OmeImage& i) { return i.is_placed && i.directories.empty(); };
     const bool are_absent = std::ranges::all_of(result_.images, is_absent);
-    const auto is_held = [&](const OmeImage& i) { return are_absent || &i == &slide || !is_absent(i); };
+    const auto is_held = [&](const OmeImage& i) {
+      return &i == &slide || (are_absent ? !i.lies_elsewhere : !is_absent(i));
+    };
     const auto held = std::ranges::count_if(result_.images, is_held);
     const auto slides =
         std::ranges::count_if(result_.images, [&](const OmeImage& i) { return i.associated.empty() && is_held(i); });
@@ -157,6 +162,27 @@ class OmeReader {
                           "image " + std::to_string(i) + " of the same directory");
       if (info_.warnings.size() > before) return;
     }
+  }
+
+  /// Where all Images lie in other files, this one may be any of them that has the slide's size. Those of different
+  /// pixel sizes get a line, and nothing of the slide's is known.
+  bool may_be_another(const std::vector<pugi::xml_node>& images) {
+    const OmeImage& slide = result_.images[result_.slide];
+    if (!slide.lies_elsewhere) return false;
+    const SaidPixelSize said = size_of_pixels(images[result_.slide]);
+    for (std::size_t i = 0; i < images.size(); ++i) {
+      const OmeImage& other = result_.images[i];
+      const bool is_as_large = other.width == slide.width && other.height == slide.height;
+      if (!other.lies_elsewhere || !other.associated.empty() || !is_as_large) continue;
+      if (!are_contrary(said, size_of_pixels(images[i]))) continue;
+      const auto [first, last] = std::minmax(result_.slide, i);
+      info_.warnings.push_back("which Image this file is isn't known: its OME-XML names other files, and images " +
+                               std::to_string(first) + " and " + std::to_string(last) +
+                               " differ in pixel size: pixel size, magnification and name don't count");
+      info_.properties.erase("name");
+      return true;
+    }
+    return false;
   }
 
   /// XML allows each attribute once, and the parser doesn't mind.
