@@ -76,7 +76,8 @@ class Scripts(Case):
         (self.folder / "x").touch()
         for script in found:
             script = script.replace("{output:q}", str(self.folder / "mark"))
-            self.assertStatuses(re.sub(r"\{[A-Za-z.:]+\}", str(self.folder / "x"), script))
+            script = re.sub(r"\{[A-Za-z.:]+\}", str(self.folder / "x"), script)
+            self.assertStatuses(script.replace("{{", "{").replace("}}", "}"))
 
     def assertAsked(self, script, words):
         """What the program is asked to do, word by word."""
@@ -104,7 +105,11 @@ class Scripts(Case):
                             lambda _: " ".join(f"'{out}/part-{number}'" for number in (1, 2)), script)
             return re.sub(r"(?<!\\)\$\{([^}]*)\}", lambda match: values[match[1]], script).replace("\\$", "$")
 
-        made = [re.sub(r"\{([A-Za-z.:]+)\}", in_snakemake, script) for script in scripts(block("snakemake"))]
+        mark = self.folder / "the first mark"
+        mark.write_text("a.svs\n")
+        values["input.marks"] = str(mark)
+        made = [re.sub(r"\{([A-Za-z.:]+)\}", in_snakemake, script).replace("{{", "{").replace("}}", "}")
+                for script in scripts(block("snakemake"))]
         made += [in_nextflow(script) for script in scripts(block("nextflow"))]
         self.assertEqual(len(made), 4)
         for script in made:
@@ -129,10 +134,13 @@ class Scripts(Case):
     def test_the_list_is_an_input(self):
         for rule in "shard", "merge":
             self.assertRegex(block("snakemake"), rf"(?m)^rule {rule}:\n    input: SLIDES(,|$)")
-        for process in "shard", "merge":
-            inputs = re.search(rf"process {process} \{{.*?  input:\n(.*?)\n  (?:output|script):", block("nextflow"), re.S)[1]
-            self.assertRegex(inputs, r"(?m)^    path list\b")
-            self.assertRegex(block("nextflow"), rf"(?m)^  {process}\(.*, list\)$")
+        inputs = re.search(r"process shard \{.*?  input:\n(.*?)\n  output:", block("nextflow"), re.S)[1]
+        self.assertRegex(inputs, r"(?m)^    path list\b")
+        self.assertRegex(block("nextflow"), r"(?m)^  shard\(.*, list\)$")
+
+    def test_nextflow_merges_at_every_start(self):
+        # A list that grew while shards ran is the same to a merge after them and to the next, which has more to merge.
+        self.assertRegex(block("nextflow"), r"(?m)^process merge \{\n  cache false\b")
 
 
 class Snakemake(Case):
@@ -205,6 +213,24 @@ class Snakemake(Case):
         result = self.snakemake()
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(self.rows(), ["done"] * 4 + ["failed"] + ["done"] * 3)
+
+    def test_a_list_that_grows_when_a_mark_appears_is_gone_through_at_the_next_start(self):
+        # Between the rule's last comparison and the date that Snakemake gives the mark.
+        self.program(f'exec {PIPELINE} "$@"\n')
+        more = "".join(self.slide(number) + "\n" for number in range(5, 8))
+        grown = self.folder / "grown"
+        move = self.bin / "mv"
+        move.write_text(f'#!/bin/bash\n{shutil.which("mv")} "$@" || exit\nif [[ ! -e {grown} ]]; then\n  touch {grown}\n'
+                        f'  printf %s {shlex.quote(more)} >>{shlex.quote(str(self.list))}\nfi\n')
+        move.chmod(move.stat().st_mode | stat.S_IXUSR)
+        self.assertNotEqual(self.snakemake().returncode, 0)
+        self.assertTrue(grown.exists())
+        self.assertFalse((self.out / "slides.csv").exists())
+        result = self.snakemake()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(self.rows(), ["done"] * 4 + ["failed"] + ["done"] * 3)
+        result = self.snakemake()
+        self.assertIn("Nothing to be done", result.stdout + result.stderr)
 
     def test_a_run_that_ended_early_is_tried_again_and_never_taken_for_done(self):
         count = self.folder / "count"
