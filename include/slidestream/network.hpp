@@ -135,7 +135,8 @@ class Network {
   /// Settings that decide its results, as names and TOML values: keys in effect, network and runtime. They are written
   /// with results.
   virtual std::vector<std::pair<std::string, std::string>> settings() const { return {}; }
-  /// Number of sessions per GPU, or on the CPU: 1 or more. A run has one thread per session.
+  /// Number of sessions per GPU, or on the CPU: 1 or more. A run has one thread per session, and fewer sessions where
+  /// the system lets too few threads be started.
   virtual int sessions() const { return 1; }
   /// Estimates its memory, for forecasts. It may compute a batch for that.
   /// @throws Error  The memory can't be found.

@@ -46,7 +46,7 @@ Archive::Archive(const Config& config, const ExpandedInputs& inputs, const RunOp
       overwrite_(options.overwrite),
       limit_(FailureLimit::parse(options.max_failures)),
       manifest_(make_manifest(inputs, options)),
-      network_state_(network_state(config)),
+      network_guard_(config),
       corpus_(static_cast<std::size_t>(config.analysis.bins)) {
   slides_under_way().reset();
   Ledger::Options ledger_options;
@@ -194,7 +194,7 @@ bool Archive::is_unnamed(const std::string& path) const {
 /// Else the run ends: what was computed may be of either network.
 bool Archive::network_is_as_it_was() noexcept {
   try {
-    if (network_state(config_) == network_state_) return true;
+    if (network_guard_.is_as_it_was(ledger_->settings())) return true;
     fail(network_setting(config_) +
          ": the network's files have changed while the run was under way; what was computed " +
          "since the last slide isn't kept");

@@ -21,6 +21,7 @@
 
 #include "cli/failure_limit.hpp"
 #include "cli/run_options.hpp"
+#include "ledger/fingerprint.hpp"
 #include "ledger/ledger.hpp"
 #include "output/views.hpp"
 
@@ -127,7 +128,7 @@ class Archive {
   FailureLimit limit_;
   std::vector<std::string> map_files_;  ///< by place in the manifest; empty without maps
   std::vector<ManifestEntry> manifest_;
-  std::string network_state_;  ///< before the ledger looked at the network
+  NetworkGuard network_guard_;  ///< made before the ledger looks at the networks
   std::unique_ptr<Ledger> ledger_;
   LedgerStart start_;
   std::unordered_map<std::string, std::size_t> places_;   ///< in the manifest, by path, of what is to be done

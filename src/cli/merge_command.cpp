@@ -45,7 +45,7 @@ int merge(const MergeArguments& options) {
   for (const std::string& warning : merged.warnings) spdlog::warn("{}", warning);
   if (!merged.not_written.empty()) {
     spdlog::error("{}; all is merged, and the same command writes the files again", merged.not_written);
-    return exit_ended_early;
+    return control.stop_requested() ? 128 + SignalScope::received() : exit_ended_early;
   }
   for (std::size_t i = 0; i < std::min(merged.missing.size(), most_named); ++i) {
     spdlog::error("{}: done in none of the folders", merged.missing[i]);

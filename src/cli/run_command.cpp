@@ -282,10 +282,11 @@ int run_to_file(const Config& config, const std::string& slide, const RunOptions
   control.image_file = [&](const std::string&, const std::string& name) { return place_beside(options.file, name); };
   std::string failure;
   bool network_changed = false;
-  const std::string network_before = network_state(config);
+  NetworkGuard network_guard(config);
+  const auto contents = network_contents(config);
   control.on_start = [](const std::string&) { slide_was_begun = true; };
   control.on_slide = [&](const SlideResult& ended) {
-    network_changed = network_state(config) != network_before;
+    network_changed = !network_guard.is_as_it_was(contents);
     if (network_changed) {
       failure = network_setting(config) + ": the network's files have changed while it computed: " + options.file +
                 " isn't kept";

@@ -11,7 +11,9 @@
 #include <memory>
 #include <set>
 #include <slidestream/error.hpp>
+#include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "config/keys.hpp"
@@ -42,9 +44,9 @@ class Run {
  public:
   explicit Run(const std::string& folder) : database_(open_to_read(fs::path(folder) / ledger_name)) {
     database_->execute("BEGIN");
-    Statement select(*database_, "SELECT value FROM meta WHERE name = 'configuration'");
-    if (!select.step()) throw OutputError(folder + ": its ledger holds no run");
-    config_ = parse_config(select.text(0), database_->file().string() + ", configuration");
+    const auto configuration = read_configuration(*database_);
+    if (!configuration) throw OutputError(folder + ": its ledger holds no run");
+    config_ = parse_config(*configuration, database_->file().string() + ", configuration");
     check_holds_run(*database_);
     Statement slides(*database_,
                      "SELECT id, path, state FROM slides WHERE position IS NOT NULL AND mine ORDER BY position");
@@ -57,12 +59,7 @@ class Run {
   const Config& config() const noexcept { return config_; }
   std::vector<ListedSlide>& slides() noexcept { return slides_; }
 
-  std::map<std::string, std::string> settings() {
-    std::map<std::string, std::string> settings;
-    Statement select(*database_, "SELECT name, value FROM settings");
-    while (select.step()) settings.emplace(select.text(0), select.text(1));
-    return settings;
-  }
+  std::map<std::string, std::string> settings() { return stored_settings(*database_); }
 
   /// Version of the ledger that the results were written in, wherever they were joined since.
   std::string version() {
@@ -121,13 +118,21 @@ std::vector<std::string> only_in(const Made& one, const Made& other) {
 
 std::vector<ValueDifference> value_differences(const Made& first, const SlideResult& one, const Made& second,
                                                const SlideResult& other) {
-  const auto value_of = [](const SlideResult& slide, const std::string& name) {
-    const auto found = std::ranges::find(slide.values, name, &NamedValue::name);
-    return found == slide.values.end() ? std::numeric_limits<double>::quiet_NaN() : found->value;
+  using Values = std::unordered_map<std::string_view, double>;
+  const auto values_of = [](const SlideResult& slide) {
+    Values values;
+    for (const NamedValue& value : slide.values) values.emplace(value.name, value.value);
+    return values;
   };
+  const auto value_of = [](const Values& values, const std::string& name) {
+    const auto found = values.find(name);
+    return found == values.end() ? std::numeric_limits<double>::quiet_NaN() : found->second;
+  };
+  const Values in_one = values_of(one);
+  const Values in_other = values_of(other);
   std::vector<ValueDifference> differences;
   for (const std::string& name : first.values) {
-    if (second.values.contains(name)) differences.push_back({name, value_of(one, name), value_of(other, name)});
+    if (second.values.contains(name)) differences.push_back({name, value_of(in_one, name), value_of(in_other, name)});
   }
   return differences;
 }

@@ -236,7 +236,8 @@ void Database::fail(int code) const {
     if (const std::string found = forbidden_file(file_, is_for_writing(access_)); !found.empty()) text += ": " + found;
   }
   if (cause == SQLITE_BUSY) text += ": another process has it locked";
-  const bool unreadable = cause == SQLITE_CORRUPT || cause == SQLITE_NOTADB;
+  // What a ledger is given fits its tables: an index that is damaged, or a row, is in the way.
+  const bool unreadable = cause == SQLITE_CORRUPT || cause == SQLITE_NOTADB || cause == SQLITE_CONSTRAINT;
   if (unreadable) text += remedy_for(access_);
   make_one_line(text);
   if (unreadable) throw DamagedError(text);

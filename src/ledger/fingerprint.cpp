@@ -11,6 +11,8 @@
 #include <slidestream/network.hpp>
 #include <slidestream/pipeline.hpp>
 #include <slidestream/statistic.hpp>
+#include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -29,6 +31,9 @@
 namespace slidestream {
 
 namespace {
+
+constexpr const char* model_content_key = "the model's content";
+constexpr const char* volumes_content_key = "the networks' content";
 
 /// Whether the settings of a section decide what an operator gives.
 bool is_section_of(const std::string& op, std::string_view section, const Config& config) {
@@ -77,14 +82,12 @@ bool decides(const ConfigKey& key, const Config& config) {
 std::vector<std::pair<std::string, std::string>> model_settings(const Config& config) {
   if (config.model.network) return {{"the model", config.model.network->description()}};
   return {{"the model", std::filesystem::path(config.model.file).filename().string()},
-          {"the model's content", networks::content_of_network(config.model.file)},
+          {model_content_key, networks::content_of_network(config.model.file)},
           {"the model's runtime", networks::computed_by(config)}};
 }
 
-/// What the networks of volumes are, in their order, and what computes them.
-std::vector<std::pair<std::string, std::string>> volume_settings(const Config& config) {
-  std::vector<std::pair<std::string, std::string>> settings;
-  const std::vector<std::string> files = networks::volume_networks(config.volume.networks);
+/// Of the networks of volumes, in their order.
+std::string content_of_volume_networks(const std::vector<std::string>& files) {
   // They have gigabytes.
   constexpr std::size_t most_at_once = 8;
   std::vector<std::string> content_of(files.size());
@@ -94,10 +97,15 @@ std::vector<std::pair<std::string, std::string>> volume_settings(const Config& c
   });
   std::string contents;
   for (const std::string& content : content_of) contents += content + "\n";
-  settings.emplace_back("the networks", std::to_string(files.size()));
-  settings.emplace_back("the networks' content", std::to_string(stable_hash(contents)));
-  settings.emplace_back("the networks' runtime", networks::computed_by(config));
-  return settings;
+  return std::to_string(stable_hash(contents));
+}
+
+/// What the networks of volumes are, and what computes them.
+std::vector<std::pair<std::string, std::string>> volume_settings(const Config& config) {
+  const std::vector<std::string> files = networks::volume_networks(config.volume.networks);
+  return {{"the networks", std::to_string(files.size())},
+          {volumes_content_key, content_of_volume_networks(files)},
+          {"the networks' runtime", networks::computed_by(config)}};
 }
 
 /// What files hold that the images' format reads.
@@ -170,17 +178,44 @@ std::vector<std::pair<std::string, std::string>> deciding_settings(const Config&
   return settings;
 }
 
-std::string network_state(const Config& config) {
+std::vector<std::pair<std::string, std::string>> network_contents(const Config& config) {
   if (config.operators.runs("volume")) {
-    std::string states;
-    for (const std::string& file : networks::volume_networks(config.volume.networks)) {
-      states += networks::state_of_network(file);
-    }
-    return states;
+    return {{volumes_content_key, content_of_volume_networks(networks::volume_networks(config.volume.networks))}};
   }
-  std::string state = has_network_file(config) ? networks::state_of_network(config.model.file) : std::string();
-  if (wants_tissue(config) && !config.tissue.model.empty()) state += networks::state_of_network(config.tissue.model);
-  return state;
+  std::vector<std::pair<std::string, std::string>> contents;
+  if (has_network_file(config)) {
+    contents.emplace_back(model_content_key, networks::content_of_network(config.model.file));
+  }
+  if (wants_tissue(config) && !config.tissue.model.empty()) {
+    contents.emplace_back(networks::tissue_content_key, networks::content_of_network(config.tissue.model));
+  }
+  return contents;
+}
+
+networks::NetworkState NetworkGuard::state() const {
+  networks::NetworkState all;
+  if (config_.operators.runs("volume")) {
+    for (const std::string& file : networks::volume_networks(config_.volume.networks)) {
+      all += networks::state_of_network(file);
+    }
+    return all;
+  }
+  if (has_network_file(config_)) all += networks::state_of_network(config_.model.file);
+  if (wants_tissue(config_) && !config_.tissue.model.empty()) all += networks::state_of_network(config_.tissue.model);
+  return all;
+}
+
+bool NetworkGuard::is_as_it_was(const std::vector<std::pair<std::string, std::string>>& settings) {
+  const std::lock_guard lock(mutex_);
+  networks::NetworkState now = state();
+  if (now == state_) return true;
+  if (now.written != state_.written) return false;
+  for (const auto& content : network_contents(config_)) {
+    if (std::ranges::find(settings, content) == settings.end()) return false;
+  }
+  // Taken before the files were read: a later change is seen the next time.
+  state_ = std::move(now);
+  return true;
 }
 
 const std::string& network_setting(const Config& config) noexcept {
@@ -223,6 +258,64 @@ std::map<std::string, std::string> stored_settings(Database& database) {
     settings.emplace(select.text(0), select.text(1));
   }
   return settings;
+}
+
+namespace {
+
+/// Of the configuration, and of the settings by their names.
+std::int64_t configuration_digest(Database& database) {
+  ContentHash hash;
+  const auto add = [&hash](std::string_view text) {
+    const std::string size = std::to_string(text.size()) + ":";
+    for (const std::string_view part : {std::string_view(size), text}) {
+      hash.add(std::as_bytes(std::span(part.data(), part.size())));
+    }
+  };
+  Statement select(database, "SELECT value FROM meta WHERE name = 'configuration'");
+  while (select.step()) add(select.bytes(0));
+  for (const auto& [name, value] : stored_settings(database)) {
+    add(name);
+    add(value);
+  }
+  return static_cast<std::int64_t>(hash.value());
+}
+
+constexpr const char* damaged_configuration_text = "the configuration isn't what was written";
+
+}  // namespace
+
+void seal_configuration(Database& database) {
+  Statement store(database, "INSERT OR REPLACE INTO meta VALUES('settings digest', ?1)");
+  store.bind(1, configuration_digest(database)).run();
+}
+
+bool has_damaged_configuration(Database& database) {
+  Statement lost(database,
+                 "SELECT EXISTS (SELECT 1 FROM slides) AND NOT EXISTS (SELECT 1 FROM meta WHERE name = "
+                 "'configuration')");
+  if (lost.step() && lost.integer(0) != 0) return true;
+  // Ledgers of earlier versions have no digest of it.
+  Statement digest(database, "SELECT value FROM meta WHERE name = 'settings digest'");
+  try {
+    return digest.step() && digest.integer(0) != configuration_digest(database);
+  } catch (const DamagedError&) {
+    return true;
+  }
+}
+
+std::optional<std::string> read_configuration(Database& database) {
+  if (has_damaged_configuration(database)) database.fail_damaged(damaged_configuration_text);
+  Statement select(database, "SELECT value FROM meta WHERE name = 'configuration'");
+  return select.step() ? std::optional(select.text(0)) : std::nullopt;
+}
+
+std::optional<SettingDifference> changed_setting(Database& database,
+                                                 const std::vector<std::pair<std::string, std::string>>& now) {
+  const std::map<std::string, std::string> before = stored_settings(database);
+  // Where all settings are this start's, only other things were damaged, and they are written anew.
+  const bool is_same = before == std::map<std::string, std::string>(now.begin(), now.end());
+  if (!is_same && has_damaged_configuration(database)) database.fail_damaged(damaged_configuration_text);
+  return first_difference(now, before);
 }
 
 bool have_decided(Database& database) {

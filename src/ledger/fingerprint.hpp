@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 #include <slidestream/config.hpp>
 
 #include "ledger/database.hpp"
+#include "networks/onnx_files.hpp"
 
 namespace slidestream {
 
@@ -20,12 +22,28 @@ std::vector<std::pair<std::string, std::string>> deciding_settings(const Config&
 /// Whether slides' masks are made of given outlines, and some operator wants them.
 bool reads_outlines(const Config& config);
 
-/// What the system says of the files of the run's network, or of the networks of volumes, as
-/// `networks::state_of_network`; empty without one. What a run computes is of these settings only where it is the same
-/// at its end as before they were looked at.
-std::string network_state(const Config& config);
+/// Of `deciding_settings` those that are digests of networks' files, which it reads.
+std::vector<std::pair<std::string, std::string>> network_contents(const Config& config);
 
-/// What the configuration names where `network_state` looks: the first of several.
+/// Tells whether the files of the run's networks are as they were when this was made. What a run computes is of its
+/// settings only where they are so at its end, and this was made before they were looked at. Thread-safe.
+class NetworkGuard {
+ public:
+  explicit NetworkGuard(const Config& config) : config_(config), state_(state()) {}
+
+  /// \param settings  that hold the digests at the start. Where a change may have been one of names or permissions
+  ///   alone, they are compared with those of now
+  bool is_as_it_was(const std::vector<std::pair<std::string, std::string>>& settings);
+
+ private:
+  networks::NetworkState state() const;
+
+  const Config& config_;
+  std::mutex mutex_;
+  networks::NetworkState state_;  ///< guarded by mutex_
+};
+
+/// What the configuration names where a guard looks: the first of several.
 const std::string& network_setting(const Config& config) noexcept;
 
 inline constexpr const char* program_version_key = "the program's version";
@@ -51,6 +69,20 @@ std::optional<SettingDifference> first_difference(const std::vector<std::pair<st
 
 /// Those that a ledger was made with. \throws OutputError.
 std::map<std::string, std::string> stored_settings(Database& database);
+
+/// The first of `now` that the ledger has otherwise. \throws DamagedError where what it has isn't what was written.
+std::optional<SettingDifference> changed_setting(Database& database,
+                                                 const std::vector<std::pair<std::string, std::string>>& now);
+
+/// The text of the run's configuration; nothing where no start came so far. \throws DamagedError where that, or the
+/// settings, aren't what was written.
+std::optional<std::string> read_configuration(Database& database);
+
+/// Whether the run's configuration or its settings aren't what was written, or slides have none. \throws OutputError.
+bool has_damaged_configuration(Database& database);
+
+/// Keeps the digest that this is found by.
+void seal_configuration(Database& database);
 
 /// Whether a slide was ever begun. Without one there is nothing that the settings of a ledger decided: a start that
 /// came to nothing, for want of memory say, binds nobody to them. \throws OutputError.

@@ -117,9 +117,9 @@ Ledger::~Ledger() {
 }
 
 void Ledger::check_settings(const Config& config, const Options& options) {
-  const auto now = options.settings.empty() ? ledger_settings(config) : options.settings;
+  settings_ = options.settings.empty() ? ledger_settings(config) : options.settings;
   if (have_decided(database_)) {
-    if (const auto difference = first_difference(now, stored_settings(database_))) {
+    if (const auto difference = changed_setting(database_, settings_)) {
       throw ConfigError(config.output.dir + ": " + difference->text() +
                         "; name another folder, or use --fresh to move that run aside");
     }
@@ -127,14 +127,12 @@ void Ledger::check_settings(const Config& config, const Options& options) {
   change([&] {
     database_.execute("DELETE FROM settings");
     Statement setting(database_, "INSERT INTO settings VALUES(?1, ?2)");
-    for (const auto& [name, value] : now)
+    for (const auto& [name, value] : settings_)
       setting.bind(1, std::string_view(name)).bind(2, std::string_view(value)).run();
     Statement meta(database_, "INSERT OR REPLACE INTO meta VALUES('configuration', ?1)");
     const std::string text = stored_configuration(config);
     meta.bind_blob(1, std::string_view(text)).run();
-    database_.execute(
-        "INSERT OR REPLACE INTO meta SELECT 'configuration digest', row_digest(value) FROM meta WHERE name = "
-        "'configuration'");
+    seal_configuration(database_);
   });
 }
 

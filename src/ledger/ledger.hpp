@@ -227,6 +227,8 @@ class Ledger {
 
   /// Whether the file wasn't there before.
   bool is_new() const noexcept { return is_new_; }
+  /// What decides the run's results, as `ledger_settings` when it was opened.
+  const std::vector<std::pair<std::string, std::string>>& settings() const noexcept { return settings_; }
 
  private:
   /// Of two processes that start at once the second sees whether the first has the ledger.
@@ -262,6 +264,7 @@ class Ledger {
   void forget_image_names();
   std::vector<std::string> name_images();
   void redo_row(std::int64_t id);
+  void mend_once();
   void forget_manifest();
   void check_that_joining_loses_nothing(const std::unordered_set<std::string>& former);
   void release();
@@ -274,6 +277,7 @@ class Ledger {
   /// The state of a slide's file, and of what is read besides; nothing where the file can't be looked at.
   std::optional<SlideIdentity> look(const std::string& path) const;
 
+  std::vector<std::pair<std::string, std::string>> settings_;
   ContentHashPolicy hash_policy_;
   SideInputs side_inputs_;
   std::size_t bins_;
@@ -287,7 +291,8 @@ class Ledger {
   std::mutex mutex_;  ///< of what follows
   Database database_;
   bool wal_ = false;
-  std::string token_;  ///< this process's, in the ledger
+  bool has_mended_ = false;  ///< indices were looked at, since something is damaged
+  std::string token_;        ///< this process's, in the ledger
   std::optional<StartNotes> notes_;
   std::vector<Slide> slides_;  ///< as the manifest
   std::vector<char> joined_;   ///< of them, what was imported

@@ -4,13 +4,16 @@
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 
 #include "ledger/artifact_files.hpp"
 #include "ledger/image_names.hpp"
 #include "ledger/ledger.hpp"
 #include "ledger/map_files.hpp"
+#include "ledger/schema.hpp"
 #include "ledger/slide_counts.hpp"
 #include "ledger/slide_row.hpp"
+#include "ledger/status.hpp"
 #include "ledger/stored_map.hpp"
 #include "sink/content_hash.hpp"
 
@@ -186,6 +189,7 @@ LedgerStart Ledger::begin(const std::vector<ManifestEntry>& manifest, bool retry
       database_.fail_damaged("slides and their index don't agree");
     }
     if (others.step()) start.left_out = static_cast<std::size_t>(others.integer(0));
+    if (!start.damaged.empty()) mend_once();
   });
   return start;
 }
@@ -221,7 +225,15 @@ void Ledger::redo_row(std::int64_t id) {
 }
 
 void Ledger::redo(std::size_t slide) {
-  change([&] { redo_row(slides_.at(slide).id); });
+  change([&] {
+    mend_once();
+    redo_row(slides_.at(slide).id);
+  });
+}
+
+/// Where one thing is damaged, an index may be, too: what is written next would make that worse.
+void Ledger::mend_once() {
+  if (!std::exchange(has_mended_, true)) mend_indices(database_, most_checked_bytes);
 }
 
 void Ledger::forget_manifest() {

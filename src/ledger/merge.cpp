@@ -53,19 +53,16 @@ Part open_part(const std::string& folder) {
   part.folder = folder;
   part.database = open_to_read(fs::path(folder) / ledger_name);
   check_table(*part.database, "slides");
-  Statement select(*part.database, "SELECT value FROM meta WHERE name = 'configuration'");
-  if (!select.step()) throw OutputError(folder + ": its ledger holds no run");
+  const auto configuration = read_configuration(*part.database);
+  if (!configuration) throw OutputError(folder + ": its ledger holds no run");
   // Nobody knows which slides it was to do, also where it may still live.
   if (!holds_run(*part.database)) {
     throw OutputError(folder +
                       ": its ledger holds no run: its start ended, or hasn't come to its first slide yet; the same "
                       "command starts it again");
   }
-  if (has_damaged_configuration(*part.database)) {
-    part.database->fail_damaged("the configuration isn't what was written");
-  }
   if (misplaced_slides(*part.database) > 0) part.database->fail_damaged("places in the list aren't what was written");
-  part.configuration = select.text(0);
+  part.configuration = *configuration;
   part.config = parse_config(part.configuration, part.database->file().string() + ", configuration");
   return part;
 }
@@ -232,6 +229,24 @@ class Joiner {
   std::map<std::size_t, std::vector<Seen>> seen_;
 };
 
+/// A ledger's slides, until the merge is told to stop. \throws OutputError then: all is merged, and files are missing.
+class StoppableSlides final : public SlideSource {
+ public:
+  StoppableSlides(SlideSource& slides, const std::function<bool()>& stopped) : slides_(slides), stopped_(stopped) {}
+
+  void for_each(const std::function<void(const SlideResult&)>& visit) override {
+    slides_.for_each([&](const SlideResult& slide) {
+      if (stopped_ && stopped_()) throw OutputError("interrupted while the files of results were written");
+      visit(slide);
+    });
+  }
+  std::map<std::string, std::string> deciding() override { return slides_.deciding(); }
+
+ private:
+  SlideSource& slides_;
+  const std::function<bool()>& stopped_;
+};
+
 /// Adds up what one machine can't say: the time that the slides took.
 RunResult run_of(SlideSource& slides) {
   RunResult run;
@@ -356,10 +371,11 @@ void join(std::vector<Part>& parts, const std::vector<std::pair<std::string, std
     LedgerView view(ledger, bins);
     result.missing = view.missing();
     tell_absent(view, result.config.output.dir, result);
-    RunResult run = run_of(view);
+    StoppableSlides slides(view, options.stopped);
+    RunResult run = run_of(slides);
     run.interrupted = !result.missing.empty();
     result.corpus = Corpus(bins);
-    write_views(result.config, run, view, result.corpus, [&ledger] { ledger.check_place(); });
+    write_views(result.config, run, slides, result.corpus, [&ledger] { ledger.check_place(); });
   } catch (const OutputError& error) {
     result.not_written = error.what();
   }

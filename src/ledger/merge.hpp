@@ -17,7 +17,9 @@ namespace slidestream {
 
 struct MergeOptions {
   bool fresh = false;  ///< moves what is in the folder for joined results aside, once the folders were found to fit
-  std::function<bool()> stopped;  ///< asked between slides and while it waits; true: nothing is merged. May be empty
+  /// Asked between slides and while it waits. True: nothing is merged, or, once all is, the files of results aren't
+  /// written. May be empty.
+  std::function<bool()> stopped;
   /// Called with a line where it waits for a run in that folder that can't be asked whether it lives. May be empty.
   std::function<void(const std::string&)> on_watch = {};
 };

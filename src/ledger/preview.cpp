@@ -26,7 +26,7 @@ std::optional<LedgerPreview> preview_start(const Config& config, const std::vect
   if (const auto owner = read_owner(*database); owner && is_alive(owner->process).value_or(true)) {
     preview.refusal = "belongs to a run on " + owner->process.name();
   } else if (have_decided(*database)) {
-    if (const auto difference = first_difference(ledger_settings(config), stored_settings(*database))) {
+    if (const auto difference = changed_setting(*database, ledger_settings(config))) {
       preview.refusal = difference->text();
     }
   }

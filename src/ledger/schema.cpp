@@ -211,6 +211,19 @@ void check_table(Database& database, const char* name) {
   if (check.step() && check.text(0) != "ok") database.fail_damaged(check.text(0));
 }
 
+void mend_indices(Database& database, std::int64_t most_checked) {
+  const auto fault = [&database] {
+    Statement check(database, "PRAGMA main.integrity_check(1)");
+    return check.step() && check.text(0) != "ok" ? check.text(0) : std::string();
+  };
+  const std::int64_t pages = pragma(database, "PRAGMA main.page_count");
+  const bool is_looked_at = pages <= most_checked / pragma(database, "PRAGMA main.page_size");
+  if (is_looked_at && fault().empty()) return;
+  database.execute("REINDEX");
+  if (!is_looked_at) return;
+  if (const std::string left = fault(); !left.empty()) database.fail_damaged(left);
+}
+
 void refuse_older(Database& database, std::int64_t number) {
   if (number == current_ledger_version) return;
   const std::map<std::string, std::string> settings = stored_settings(database);

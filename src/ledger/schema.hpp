@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -38,5 +39,8 @@ void show_as_current(Database& database, std::int64_t number);
 void refuse_older(Database& database, std::int64_t number);
 /// Whether a table and its indices agree with each other, down to every page. \throws UnreadableError.
 void check_table(Database& database, const char* name);
+/// For who goes on with a ledger that is damaged somewhere, in a transaction: indices are made anew if SQLite finds a
+/// fault, or the file has more bytes than it may look at. \throws DamagedError where a fault stays.
+void mend_indices(Database& database, std::int64_t most_checked);
 
 }  // namespace slidestream

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ledger/attachments.hpp"
+#include "ledger/fingerprint.hpp"
 #include "ledger/schema.hpp"
 #include "ledger/slide_row.hpp"
 #include "ledger/start_notes.hpp"
@@ -189,14 +190,6 @@ std::uint64_t misplaced_slides(Database& database) {
                    "(SELECT count(*) FROM (SELECT DISTINCT position FROM slides WHERE position >= 0 AND position < "
                    "(SELECT count FROM placed))) FROM placed");
   return select.step() ? static_cast<std::uint64_t>(select.integer(0)) : 0;
-}
-
-bool has_damaged_configuration(Database& database) {
-  // Ledgers of earlier versions have no digest of it.
-  Statement select(database,
-                   "SELECT EXISTS (SELECT 1 FROM meta AS digest, meta AS text WHERE digest.name = 'configuration "
-                   "digest' AND text.name = 'configuration' AND digest.value <> row_digest(text.value))");
-  return select.step() && select.integer(0) != 0;
 }
 
 bool holds_run(Database& database) {

@@ -59,9 +59,6 @@ inline constexpr std::int64_t most_checked_bytes = std::int64_t{128} << 20;
 /// \throws OutputError.
 std::uint64_t misplaced_slides(Database& database);
 
-/// Whether the run's configuration isn't what was written. \throws OutputError.
-bool has_damaged_configuration(Database& database);
-
 /// \param most_checked  rows of slides that ended are checked until so many bytes of them were read; beyond, SQLite's
 /// own check is left out, too. \throws OutputError where the ledger can't be read, or no run came as far as its slides.
 LedgerStatus read_status(const std::filesystem::path& folder, std::int64_t most_checked = most_checked_bytes);

@@ -227,15 +227,24 @@ std::vector<WeightFile> read_weight_files(const std::filesystem::path& file) {
   return files;
 }
 
-std::string state_of_network(const std::filesystem::path& file) {
-  std::string all;
-  const auto add = [&all](const std::filesystem::path& path) {
+NetworkState& NetworkState::operator+=(const NetworkState& other) {
+  written += other.written;
+  changed += other.changed;
+  return *this;
+}
+
+NetworkState state_of_network(const std::filesystem::path& file) {
+  NetworkState all;
+  const auto time_text = [](const struct ::timespec& time) {
+    return std::to_string(time.tv_sec) + "." + std::to_string(time.tv_nsec);
+  };
+  const auto add = [&](const std::filesystem::path& path) {
     struct ::stat about {};
     const bool is_there = ::stat(path.c_str(), &about) == 0;
     const std::string what = std::to_string(about.st_dev) + " " + std::to_string(about.st_ino) + " " +
-                             std::to_string(about.st_size) + " " + std::to_string(about.st_mtim.tv_sec) + "." +
-                             std::to_string(about.st_mtim.tv_nsec);
-    all += path.string() + " " + (is_there ? what : "isn't there") + "\n";
+                             std::to_string(about.st_size) + " " + time_text(about.st_mtim);
+    all.written += path.string() + " " + (is_there ? what : "isn't there") + "\n";
+    all.changed += time_text(about.st_ctim) + "\n";
   };
   add(file);
   for (const std::string& name : weight_files(file)) add(file.parent_path() / name);

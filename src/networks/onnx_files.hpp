@@ -33,9 +33,17 @@ struct WeightFile {
 /// Reads them. \throws ConfigError naming one that can't be read.
 std::vector<WeightFile> read_weight_files(const std::filesystem::path& file);
 
-/// What the system says of the network's file and of these: numbers, sizes and times of the last writing. Where it is
-/// the same at two times, nobody wrote to them in between.
-std::string state_of_network(const std::filesystem::path& file);
+/// What the system says of a network's files. Where all is the same at two times, nobody wrote to them in between.
+struct NetworkState {
+  std::string written;  ///< numbers, sizes and times of the last writing, which who writes can put back
+  std::string changed;  ///< times of the last change, which nobody can; a new name or other permissions are one, too
+
+  bool operator==(const NetworkState&) const = default;
+  NetworkState& operator+=(const NetworkState& other);
+};
+
+/// Of the network's file and of these.
+NetworkState state_of_network(const std::filesystem::path& file);
 
 /// A digest of the network's file and of these. \throws ConfigError as `check_network_files`, and naming one that can't
 /// be read.

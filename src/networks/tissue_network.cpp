@@ -92,7 +92,7 @@ std::vector<std::pair<std::string, std::string>> tissue_network_settings(const C
       settings += (settings.empty() ? "" : ", ") + std::string(key.name) + " = " + to_toml_value(key.get(own));
     }
     return Settings{{name, to_toml_value(std::filesystem::path(config.tissue.model).filename().string())},
-                    {"tissue.model's content", content_of_network(config.tissue.model)},
+                    {tissue_content_key, content_of_network(config.tissue.model)},
                     {"tissue.model's description", settings},
                     {"tissue.model's runtime", computed_by(own)}};
   });

@@ -12,6 +12,9 @@
 
 namespace slidestream::networks {
 
+/// The name that its content has among `tissue_network_settings`.
+inline constexpr const char* tissue_content_key = "tissue.model's content";
+
 /// Opens it, on the CPU, where masks have the same bits on every machine's GPUs or none. Its settings are those of
 /// [model] in MODEL.toml beside it. The one that was opened last is kept, besides that of `[model]`. Null where
 /// `tissue.model` is empty. Thread-safe. \return one that gives an image of one or two channels of uint16, or labels of

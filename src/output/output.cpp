@@ -260,7 +260,7 @@ void Corpus::add(const SlideResult& slide) {
     most_saturated = std::max(most_saturated, share);
   }
   for (const NamedValue& value : slide.values) {
-    if (std::ranges::find(value_names, value.name) == value_names.end()) value_names.push_back(value.name);
+    if (known_values.insert(value.name).second) value_names.push_back(value.name);
   }
   if (!slide.map_file.empty()) maps.emplace_back(slide.path, slide.map_file);
 }

@@ -1,8 +1,9 @@
 #include "output/slides_csv.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string_view>
+#include <unordered_map>
 
 #include <slidestream/statistic.hpp>
 
@@ -97,9 +98,13 @@ std::string slides_csv_record(const Config& config, const SlideResult& slide,
       record << (known ? to_decimal(*figure.value) : "");
     }
   }
+  std::unordered_map<std::string_view, double> value_of;
+  if (slide.done) {
+    for (const NamedValue& value : slide.values) value_of.emplace(value.name, value.value);
+  }
   for (const std::string& name : value_names) {
-    const auto found = std::ranges::find(slide.values, name, &NamedValue::name);
-    record << (slide.done && found != slide.values.end() ? found->value : std::numeric_limits<double>::quiet_NaN());
+    const auto found = value_of.find(name);
+    record << (found != value_of.end() ? found->second : std::numeric_limits<double>::quiet_NaN());
   }
   if (config.output.maps != MapFormat::none) record << slide.map_file;
   return record.line();

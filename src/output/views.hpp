@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -53,6 +54,7 @@ struct Corpus {
   SpectrumSums sums;
   std::map<std::string, std::string> deciding;            ///< `SlideSource::deciding`
   std::vector<std::string> value_names;                   ///< of all slides' values, in the order of their first
+  std::unordered_set<std::string> known_values;           ///< the same names
   std::vector<std::pair<std::string, std::string>> maps;  ///< a slide's path and its map's file
 
   explicit Corpus(std::size_t bins) { sums.histogram.assign(bins, 0); }

@@ -2,6 +2,7 @@
 
 #include <slidestream/error.hpp>
 
+#include "ledger/fingerprint.hpp"
 #include "ledger/schema.hpp"
 #include "ledger/slide_row.hpp"
 #include "ledger/status.hpp"
@@ -11,9 +12,9 @@ namespace slidestream::report {
 
 RunReader::RunReader(const std::filesystem::path& folder) : database_(open_to_read(folder / ledger_name)) {
   database_->execute("BEGIN");
-  Statement select(*database_, "SELECT value FROM meta WHERE name = 'configuration'");
-  if (!select.step()) throw OutputError(database_->file().string() + ": holds no run");
-  config_ = parse_config(select.text(0), database_->file().string() + ", configuration");
+  const auto configuration = read_configuration(*database_);
+  if (!configuration) throw OutputError(database_->file().string() + ": holds no run");
+  config_ = parse_config(*configuration, database_->file().string() + ", configuration");
   check_holds_run(*database_);
 }
 

@@ -36,7 +36,7 @@ struct SweepVerdict {
 /// Reads the text of a sweep.csv: columns with a dot in their name are keys, of which `swept` names those that count,
 /// else all that vary do; `seconds` is what a run took, and where that is empty `reason` or `status` say why. Rows
 /// whose `phase` is neither "grid" nor empty repeat single combinations after the choice.
-/// \throws ConfigError when there is no key or no `seconds`.
+/// \throws ConfigError when there is no key or no `seconds`, and for more rows or combinations than a sweep has.
 SweepTable read_sweep(std::string_view text, std::string_view origin);
 
 /// Nothing when no combination was run once more beside the base; of several the fastest.

@@ -41,7 +41,8 @@ bool Room::anybody_waits() {
 
 NetworkSessions::NetworkSessions(const Network& network, const RunContext& context, NetworkWatch& watch)
     : network_(network), context_(context), watch_(watch), coming_(context.slides, true), left_(context.slides) {
-  for (int i = 0; i < network.sessions(); ++i) {
+  const std::size_t each = std::min(static_cast<std::size_t>(network.sessions()), context.most_sessions);
+  for (std::size_t i = 0; i < each; ++i) {
     if (context.devices.empty()) sessions_.push_back(network.session(-1));
     for (const int device : context.devices) sessions_.push_back(network.session(device));
   }

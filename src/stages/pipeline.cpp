@@ -265,13 +265,12 @@ StageReport report(const runtime::StageMeter& meter) {
   return {meter.name(), meter.busy_seconds(), meter.wait_seconds(), meter.items(), meter.bytes()};
 }
 
-/// One for each session, and one that watches them.
-std::size_t network_threads(const Operators& operators, std::size_t devices) {
-  std::size_t sessions = 0;
+ThreadNeeds thread_needs(const Operators& operators, std::size_t devices) {
+  ThreadNeeds needs{devices};
   for (const auto& op : operators) {
-    if (op->network() != nullptr) sessions += static_cast<std::size_t>(op->network()->sessions());
+    if (op->network() != nullptr) needs.sessions.push_back(static_cast<std::size_t>(op->network()->sessions()));
   }
-  return sessions == 0 ? 0 : sessions * std::max<std::size_t>(1, devices) + 1;
+  return needs;
 }
 
 }  // namespace
@@ -290,10 +289,12 @@ RunResult run_pipeline_with_faults(const Config& config, const std::vector<std::
   if (!why_no_gpu.empty() && control.on_message) {
     control.on_message(why_no_gpu + ": the run computes on the CPU");
   }
-  const int threads = threads_to_be_had(threads_of(config), devices.size(), network_threads(operators, devices.size()),
-                                        control.on_message);
+  const RunThreads to_be_had =
+      threads_to_be_had(threads_of(config), thread_needs(operators, devices.size()), control.on_message);
+  const int threads = static_cast<int>(to_be_had.graph);
   RunContext context(config, threads, std::move(operators));
   context.devices = devices;
+  context.most_sessions = to_be_had.sessions;
   context.slides = slides.size();
   context.fault = faults.fault;
   context.fault_data = faults.data;

@@ -30,9 +30,12 @@ std::size_t other_threads(std::size_t of_graph, std::size_t devices) {
   return opening + asking + reading + writing + of_devices + 2;
 }
 
-/// One of the graph's threads is the caller's.
-std::size_t all_threads(std::size_t of_graph, std::size_t devices) {
-  return of_graph - 1 + other_threads(of_graph, devices);
+/// One of the graph's threads is the caller's. Networks have one that watches them.
+std::size_t threads_needed(const RunThreads& threads, const ThreadNeeds& needs) {
+  std::size_t sessions = 0;
+  for (const std::size_t of_network : needs.sessions) sessions += std::min(of_network, threads.sessions);
+  const std::size_t of_networks = sessions == 0 ? 0 : sessions * std::max<std::size_t>(1, needs.devices) + 1;
+  return threads.graph - 1 + other_threads(threads.graph, needs.devices) + of_networks;
 }
 
 /// Tasks that end when all have come, so no thread takes two. Where some don't come, as other work of the process has
@@ -95,22 +98,33 @@ std::size_t reading_threads(std::size_t of_graph, std::size_t devices) noexcept 
   return devices == 0 ? few : std::max(few, std::min(most_of_device, of_graph * 3 / 4 / devices));
 }
 
-int threads_to_be_had(int wanted, std::size_t devices, std::size_t of_networks,
-                      const std::function<void(const std::string&)>& on_message) {
-  const auto all = static_cast<std::size_t>(wanted);
-  const auto needed = [&](std::size_t threads) { return all_threads(threads, devices) + of_networks; };
-  const std::size_t found = runtime::startable_threads(needed(all));
-  std::size_t threads = all;
-  while (threads > 0 && needed(threads) > found) --threads;
-  if (threads == 0) {
+std::optional<RunThreads> threads_within(std::size_t found, std::size_t wanted, const ThreadNeeds& needs) {
+  if (threads_needed({wanted}, needs) <= found) return RunThreads{wanted};
+  for (RunThreads fewer{wanted, wanted}; fewer.graph > 0; fewer = {fewer.graph - 1, fewer.graph - 1}) {
+    if (threads_needed(fewer, needs) <= found) return fewer;
+  }
+  return std::nullopt;
+}
+
+RunThreads threads_to_be_had(int wanted, const ThreadNeeds& needs,
+                             const std::function<void(const std::string&)>& on_message) {
+  const RunThreads all{static_cast<std::size_t>(wanted)};
+  const std::size_t found = runtime::startable_threads(threads_needed(all, needs));
+  const std::optional<RunThreads> threads = threads_within(found, all.graph, needs);
+  if (!threads) {
     throw ConfigError("the system lets " + std::to_string(found) + " more threads be started, and a run wants " +
-                      std::to_string(needed(1)) + " at least; raise the limit of processes or of memory");
+                      std::to_string(threads_needed({1, 1}, needs)) +
+                      " at least; raise the limit of processes or of memory");
   }
-  if (threads < all && on_message) {
+  if (!on_message) return *threads;
+  if (threads->graph < all.graph) {
     on_message("the system doesn't let " + std::to_string(wanted) +
-               " threads compute beside those that read and write: " + std::to_string(threads) + " do");
+               " threads compute beside those that read and write: " + std::to_string(threads->graph) + " do");
+  } else if (threads->sessions < all.sessions) {
+    on_message("the system doesn't let each session of the networks have a thread: " +
+               std::to_string(threads->sessions) + " of a network do at most (model.sessions)");
   }
-  return static_cast<int>(threads);
+  return *threads;
 }
 
 void start_workers(int threads) {

@@ -158,7 +158,7 @@ RunResult run_volumes(const Config& config, const VolumeNetworks& networks, cons
                       RunControl& control) {
   runtime::require_whole_process();
   const std::size_t gpus = networks.gpus();
-  const int threads = threads_to_be_had(wanted_threads(config), gpus, 0, control.on_message);
+  const int threads = static_cast<int>(threads_to_be_had(wanted_threads(config), {gpus}, control.on_message).graph);
   std::size_t workers = fragments_at_a_time(config, networks);
   if (gpus == 0) workers = std::min(workers, static_cast<std::size_t>(threads));
   if (control.on_message) {

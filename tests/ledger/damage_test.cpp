@@ -9,6 +9,7 @@
 #include "ledger/identity.hpp"
 #include "ledger/ledger.hpp"
 #include "ledger/merge.hpp"
+#include "ledger/preview.hpp"
 #include "ledger/schema.hpp"
 #include "ledger/status.hpp"
 #include "ledger_runs.hpp"
@@ -242,6 +243,45 @@ TEST_CASE("a map that isn't what was written is found at a start") {
                                                   " isn't what was written"});
 }
 
+TEST_CASE("a start that finds damage mends indices before it writes on") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const auto manifest = make_files(folder, 3);
+  const fs::path file = folder / "out/run.sqlite";
+  end_all(config, manifest, [](const std::string& path, std::size_t place) { return result_of(path, place); });
+  // The table under another name, whose index isn't written.
+  tamper(file,
+         "PRAGMA writable_schema = ON; INSERT INTO sqlite_schema(type, name, tbl_name, rootpage, sql) SELECT 'table', "
+         "'bare', 'bare', rootpage, 'CREATE TABLE bare(slide INTEGER, part INTEGER, bytes BLOB)' FROM sqlite_schema "
+         "WHERE name = 'maps'");
+  tamper(file,
+         "UPDATE bare SET slide = 9, bytes = zeroblob(16) WHERE slide = 2; PRAGMA writable_schema = ON; DELETE FROM "
+         "sqlite_schema WHERE name = 'bare'");
+  {
+    Ledger ledger(config);
+    const LedgerStart start = ledger.begin(manifest, false);
+    CHECK(start.todo == std::vector<std::size_t>{1});
+    CHECK(start.damaged.size() == 1);
+    ledger.started(1);
+    SlideResult slide = result_of(manifest[1].path, 1);
+    CHECK(message_of<OutputError>([&] { ledger.ended(1, slide); }).empty());
+  }
+  {
+    Database database(file, DatabaseAccess::read);
+    CHECK(message_of<OutputError>([&] { check_table(database, "maps"); }).empty());
+  }
+  CHECK(Ledger(config).begin(manifest, false).todo.empty());
+}
+
+TEST_CASE("what a ledger's tables refuse is damage, and the line says what helps") {
+  const TemporaryFolder folder;
+  Database database(folder / "any.sqlite", DatabaseAccess::create);
+  database.execute("CREATE TABLE t(x INTEGER UNIQUE); INSERT INTO t VALUES(1)");
+  const std::string line = message_of<DamagedError>([&] { database.execute("INSERT INTO t VALUES(1)"); });
+  CHECK_MESSAGE(contains(line, "constraint failed"), line);
+  CHECK(contains(line, "; --fresh moves such a run aside"));
+}
+
 TEST_CASE("a configuration, and places in the list, that aren't what was written are nowhere taken for it") {
   const TemporaryFolder folder;
   const auto manifest = make_files(folder, 3);
@@ -249,6 +289,9 @@ TEST_CASE("a configuration, and places in the list, that aren't what was written
   for (const auto& each : std::vector<std::pair<std::string, std::string>>{
            {"UPDATE meta SET value = CAST(CAST(value AS TEXT) || ' ' AS BLOB) WHERE name = 'configuration'",
             "configuration"},
+           {"UPDATE settings SET value = '257' WHERE name = 'analysis.window'", "configuration"},
+           {"UPDATE settings SET name = 'analysis.windov' WHERE name = 'analysis.window'", "configuration"},
+           {"DELETE FROM meta", "configuration"},
            {"UPDATE slides SET position = NULL WHERE position = 1", "place"},
            {"UPDATE slides SET position = 1 WHERE position = 0", "place"},
            {"DELETE FROM slides WHERE position = 0", "place"}}) {
@@ -303,8 +346,23 @@ TEST_CASE("damage that no row shows") {
     CHECK_MESSAGE(contains(opened(), "damaged: table slides"), opened());
   }
   SUBCASE("no settings") {
-    tamper(file, "DELETE FROM settings");
+    tamper_settings(file, "DELETE FROM settings");
     CHECK(contains(message_of<ConfigError>([&] { const Ledger ledger(config); }), "was nothing"));
+  }
+  SUBCASE("settings that aren't what was written") {
+    // A default that is missing would pass for one that the results are older than.
+    for (const char* change : {"value = '257'", "name = 'analysis.windov'"}) {
+      tamper(file, std::string("UPDATE settings SET ") + change + " WHERE name = 'analysis.window'");
+      CHECK(contains(message_of<DamagedError>([&] { const Ledger ledger(config); }),
+                     "damaged: the configuration isn't what was written; --fresh moves such a run aside"));
+      CHECK(contains(message_of<DamagedError>([&] { preview_start(config, {}, {}); }), "damaged: "));
+      tamper(file, "UPDATE settings SET value = '256'");
+    }
+  }
+  SUBCASE("a configuration that decides nothing is written anew") {
+    tamper(file, "UPDATE meta SET value = CAST(CAST(value AS TEXT) || ' ' AS BLOB) WHERE name = 'configuration'");
+    CHECK(opened().empty());
+    CHECK(read_status(folder / "out").damage.empty());
   }
   SUBCASE("a FIFO for a journal") {
     const fs::path fifo = folder / "out/run.sqlite-journal";

@@ -112,6 +112,11 @@ inline void tamper(const std::filesystem::path& file, const std::string& sql) {
   if (!done) throw std::runtime_error(reason);
 }
 
+/// The same of settings, as if a program without a digest of them had written these.
+inline void tamper_settings(const std::filesystem::path& file, const std::string& sql) {
+  tamper(file, sql + "; DELETE FROM meta WHERE name = 'settings digest'");
+}
+
 template <class Exception, class Work>
 std::string message_of(Work&& work) {
   try {

@@ -1,8 +1,12 @@
 #include "ledger/ledger.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <chrono>
+#include <filesystem>
+#include <functional>
+#include <utility>
 
 #include "ledger/fingerprint.hpp"
 #include "ledger/preview.hpp"
@@ -121,7 +125,7 @@ TEST_CASE("another configuration is refused with the key and both values") {
   config.decode.on_bad_tile = BadTilePolicy::white;
   CHECK(contains(message_of<ConfigError>([&] { const Ledger ledger(config); }),
                  "decode.on_bad_tile is \"white\" here and was \"fail\""));
-  tamper(folder / "out/run.sqlite", "DELETE FROM settings WHERE name = 'analysis.bins'");
+  tamper_settings(folder / "out/run.sqlite", "DELETE FROM settings WHERE name = 'analysis.bins'");
   config = ledger_config(folder / "out");
   CHECK(contains(message_of<ConfigError>([&] { const Ledger ledger(config); }),
                  "analysis.bins is 5 here and was nothing"));
@@ -131,6 +135,50 @@ TEST_CASE("another configuration is refused with the key and both values") {
   CHECK(Ledger::move_aside(config, {}).empty());
   CHECK(fs::exists(folder / "out/earlier-1/run.sqlite"));
   CHECK(fs::exists(folder / "out/earlier-2/run.sqlite"));
+}
+
+TEST_CASE("networks are as they were where their bytes are, whatever times say that can be put back") {
+  const TemporaryFolder folder;
+  const fs::path file = folder.write("network.onnx", std::string("first"));
+  Config model = ledger_config(folder / "out");
+  model.operators.run = {"model"};
+  model.model.file = file.string();
+  Config volume = ledger_config(folder / "out");
+  volume.operators.run = {"volume"};
+  volume.volume.networks = file.string();
+  const auto time_of_change = [&file] {
+    struct ::stat about {};
+    REQUIRE(::stat(file.c_str(), &about) == 0);
+    return std::pair{about.st_ctim.tv_sec, about.st_ctim.tv_nsec};
+  };
+  for (const Config* config : {&model, &volume}) {
+    // The system's clock of files has steps of some milliseconds.
+    const auto until_seen = [&](const std::function<void()>& work) {
+      const auto before = time_of_change();
+      do {
+        work();
+      } while (time_of_change() == before);
+    };
+    folder.write("network.onnx", std::string("first"));
+    NetworkGuard guard(*config);
+    const auto contents = network_contents(*config);
+    REQUIRE(contents.size() == 1);
+    CHECK(guard.is_as_it_was(contents));
+    until_seen([&] { fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write); });
+    CHECK(guard.is_as_it_was(contents));
+    until_seen([&] {
+      fs::remove(folder / "other name");
+      fs::create_hard_link(file, folder / "other name");
+    });
+    CHECK(guard.is_as_it_was(contents));
+    const auto written = fs::last_write_time(file);
+    until_seen([&] {
+      folder.write("network.onnx", std::string("other"));
+      fs::last_write_time(file, written);
+    });
+    CHECK_FALSE(guard.is_as_it_was(contents));
+    fs::remove(folder / "other name");
+  }
 }
 
 TEST_CASE("the version of Zarr decides nothing where images are no Zarr") {

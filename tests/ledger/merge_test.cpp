@@ -149,7 +149,7 @@ TEST_CASE("what doesn't fit together is refused") {
   }
   SUBCASE("version") {
     make_part(config, manifest, {2});
-    tamper(folder / "b/run.sqlite", "UPDATE settings SET value = '0.0.1' WHERE name LIKE '%version'");
+    tamper_settings(folder / "b/run.sqlite", "UPDATE settings SET value = '0.0.1' WHERE name LIKE '%version'");
     CHECK(contains(message_of<ConfigError>([&] { merge_ledgers({a, b}, out); }), "version"));
   }
   SUBCASE("results") {
@@ -256,6 +256,16 @@ TEST_CASE("what a merge gives follows from the folders alone, and a refused one 
   int asked = 0;
   CHECK(merge_ledgers({a, b}, out, {false, [&] { return ++asked == 3; }}).stopped);
   CHECK(asked == 3);
+  CHECK(results_in(out) == now);
+  // Once all is merged, between the slides of files of results.
+  asked = 0;
+  merge_ledgers({a, b}, out, {false, [&] { return ++asked < 0; }});
+  const int last = asked;
+  asked = 0;
+  const MergeResult cut = merge_ledgers({a, b}, out, {false, [&] { return ++asked >= last; }});
+  CHECK_FALSE(cut.stopped);
+  CHECK(contains(cut.not_written, "interrupted"));
+  merge_ledgers({a, b}, out);
   CHECK(results_in(out) == now);
   // With --fresh nothing is in the way, and nothing is moved before the folders are known to fit.
   CHECK(message_of<OutputError>([&] { merge_ledgers({(folder / "none").string()}, out, {true, {}}); }) != "");

@@ -72,10 +72,10 @@ void make_earlier(const fs::path& file, std::int64_t version) {
     Database database(file, DatabaseAccess::read_write);
     for (const std::string& name : columns_of(database, "slides")) columns += (columns.empty() ? "" : ", ") + name;
   }
-  tamper(file, "INSERT INTO slides SELECT " + columns + " FROM newer; DROP TABLE newer; " +
-                   std::string(ledger_versions()[static_cast<std::size_t>(version - 1)].indices) +
-                   "; PRAGMA user_version = " + number + "; UPDATE settings SET value = '" + number +
-                   "' WHERE name = 'the ledger''s version'");
+  tamper_settings(file, "INSERT INTO slides SELECT " + columns + " FROM newer; DROP TABLE newer; " +
+                            std::string(ledger_versions()[static_cast<std::size_t>(version - 1)].indices) +
+                            "; PRAGMA user_version = " + number + "; UPDATE settings SET value = '" + number +
+                            "' WHERE name = 'the ledger''s version'");
 }
 
 /// A table without its last column, the names of maps, which earlier versions didn't write.
@@ -246,8 +246,8 @@ TEST_CASE("a run of another program version with the same tables is read and mer
     ledger.ended(0, result);
   }
   const auto made_by = [&](const std::string& part, const std::string& version) {
-    tamper(fs::path(part) / ledger_name,
-           "UPDATE settings SET value = '" + version + "' WHERE name LIKE 'the program%version'");
+    tamper_settings(fs::path(part) / ledger_name,
+                    "UPDATE settings SET value = '" + version + "' WHERE name LIKE 'the program%version'");
   };
   made_by(parts[0], "0.2.0");
   const Config config = config_of(parts[0]);

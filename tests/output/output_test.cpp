@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "config/csv.hpp"
@@ -73,6 +74,23 @@ TEST_CASE("slides.csv has a record for every slide, which reads back exactly") {
   CHECK(failed[1] == "failed");
   CHECK(failed[2] == "read: the file ends, early");
   for (std::size_t i = 3; i < failed.size(); ++i) CHECK(failed[i].empty());
+}
+
+TEST_CASE("a slide with many figures takes as long as they are many") {
+  const test::TemporaryFolder folder;
+  const Config config = config_for(folder);
+  RunResult run = test::sample_run(bins);
+  REQUIRE(run.slides[0].done);
+  constexpr std::size_t many = 100'000;
+  for (std::size_t i = 0; i < many; ++i) {
+    run.slides[0].values.push_back({"made.figure" + std::to_string(i), static_cast<double>(i)});
+  }
+  // Time of the processor, of which the square of their number takes minutes.
+  const std::clock_t start = std::clock();
+  write_results(config, run);
+  CHECK(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC < 15.0);
+  const std::string text = test::file_text(std::filesystem::path(config.output.dir) / "slides.csv");
+  CHECK(text.substr(0, text.find('\r')).ends_with(",made.figure99999"));
 }
 
 TEST_CASE("files that were made are in artifacts.csv, figures in columns of slides.csv") {

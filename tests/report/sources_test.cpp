@@ -142,6 +142,23 @@ TEST_CASE("a damaged sweep is refused by its line, and a last row that is cut of
   CHECK(read_sweep(whole + "done,1", "sweep.csv").points.size() == 2);
 }
 
+TEST_CASE("what no sweep wrote is refused without reading its rows, and so are more combinations than one has") {
+  const auto fault = [](const std::string& text) -> std::string {
+    try {
+      read_sweep(text, "sweep.csv");
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return {};
+  };
+  // A fault in a row that isn't reached.
+  CHECK(fault("a\na\n\"never closed") ==
+        "sweep.csv: isn't a sweep's: expected columns named after settings, and seconds");
+  std::string many = "a.x,seconds\n";
+  for (int i = 0; i <= 20'000; ++i) many += std::to_string(i) + ",1\n";
+  CHECK(fault(many) == "sweep.csv: has more than 20000 combinations");
+}
+
 TEST_CASE("a timeline has the stages of a trace, what was busy and what overlapped") {
   Trace trace;
   trace.names = {"read", "decode", "fused", "upload"};

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <limits>
 #include <slidestream/error.hpp>
 #include <slidestream/forecast.hpp>
 #include <slidestream/pipeline.hpp>
@@ -243,6 +244,32 @@ TEST_CASE("threads that read: all of few, and more for a device where there are 
   CHECK(reading_threads(16, 2) == 8);
   CHECK(reading_threads(32, 2) == 12);
   CHECK(reading_threads(64, 4) == 12);
+}
+
+TEST_CASE("where the system lets few threads be started, networks have fewer sessions") {
+  const std::size_t all = std::numeric_limits<std::size_t>::max();
+  // As many sessions as threads, as a run has where none are set.
+  const ThreadNeeds needs{0, {256}};
+  const auto plenty = threads_within(10'000, 256, needs);
+  REQUIRE(plenty);
+  CHECK(plenty->graph == 256);
+  CHECK(plenty->sessions == all);
+  const auto few = threads_within(250, 256, needs);
+  REQUIRE(few);
+  CHECK(few->graph > 100);
+  CHECK(few->graph < 125);
+  CHECK(few->sessions == few->graph);
+  // Spectra alone have more of the graph's.
+  const auto spectra = threads_within(250, 256, ThreadNeeds{0});
+  REQUIRE(spectra);
+  CHECK(spectra->graph > few->graph);
+  // Sessions that are set give way, too, and threads stay.
+  const auto set = threads_within(250, 4, ThreadNeeds{0, {1000}});
+  REQUIRE(set);
+  CHECK(set->graph == 4);
+  CHECK(set->sessions == 4);
+  CHECK(threads_within(100, 4, ThreadNeeds{2, {1000, 1000}}).has_value());
+  CHECK_FALSE(threads_within(3, 256, needs));
 }
 
 TEST_CASE("levels that slides compare while they are opened are in the forecast (long)") {

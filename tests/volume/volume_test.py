@@ -275,9 +275,15 @@ class Ends(Volumes):
     def test_a_network_that_changes_while_it_runs_ends_the_run(self):
         if "FAULTY_STORAGE" not in os.environ:
             self.skipTest("the library that stops the run can't stand before a sanitizer's")
-        file = self.folder / "changed.onnx"
+        for name, is_put_back in (("changed", False), ("put back", True)):
+            with self.subTest(name):
+                self.change_while_it_runs(name, is_put_back)
+
+    def change_while_it_runs(self, name, is_put_back):
+        file = self.folder / f"{name}.onnx"
         file.write_bytes(self.nets[0].read_bytes())
-        out = self.folder / "changed"
+        before = file.stat()
+        out = self.folder / name
         # It stops itself when it begins to write what it made.
         environment = {**ENVIRONMENT, "LD_PRELOAD": os.environ["FAULTY_STORAGE"], "FAULTY": "stop:1",
                        "FAULTY_ROOT": str(out / "images")}
@@ -286,7 +292,9 @@ class Ends(Volumes):
         _, status = os.waitpid(process.pid, os.WUNTRACED)
         self.assertTrue(os.WIFSTOPPED(status), status)
         file.write_bytes(self.nets[1].read_bytes())
-        os.utime(file, (1, 1))
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns) if is_put_back else (1, 1))
+        if is_put_back:
+            self.assertEqual(file.stat().st_size, before.st_size)
         process.send_signal(signal.SIGCONT)
         errors = process.communicate(timeout=200)[1]
         self.assertEqual(process.returncode, 3, errors)

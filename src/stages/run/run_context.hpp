@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <new>
 #include <optional>
@@ -67,8 +68,9 @@ struct RunContext {
   bool makes_files = false;             ///< or files of another kind
   bool has_networks = false;            ///< some operator has
   std::vector<int> devices;             ///< GPUs that are used, by number; none on the CPU
-  class EmitStage* emit = nullptr;      ///< null where no operator makes files
-  class GpuSet* gpus = nullptr;         ///< null on the CPU
+  std::size_t most_sessions = std::numeric_limits<std::size_t>::max();  ///< of a network, on each GPU or the CPU
+  class EmitStage* emit = nullptr;                                      ///< null where no operator makes files
+  class GpuSet* gpus = nullptr;                                         ///< null on the CPU
   runtime::StageMeter source{"source"};
   runtime::StageMeter read{"read"};
   runtime::StageMeter decode{"decode"};
