@@ -275,8 +275,7 @@ class Page(Case):
             self.browser.evaluate("view.tryAgain(); 0")
             self.browser.evaluate("new Promise((done) => setTimeout(done, 300))")
             write(*arguments)
-            self.wait("view.missing.size === 0")
-            self.assertEqual(self.browser.evaluate("document.querySelectorAll('#image img[src*=flat_files]').length > 0"), True)
+            self.wait("view.missing.size === 0 && document.querySelectorAll('#image img[src*=flat_files]').length > 0")
             self.assertOnlyFiles()
             for path in self.folder.glob("flat*"):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
