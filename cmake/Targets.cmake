@@ -189,7 +189,11 @@ function(slidestream_test_objects name)
   slidestream_test_sources(${name})
 endfunction()
 
+# The programs whose tests are labelled `graph`.
+add_custom_target(graph_tests)
+
 # slidestream_test(NAME SOURCES ... LINK ... LABELS ... FIXTURE ... [WHOLE]): a doctest program, one CTest entry a test case.
+# A test is skipped by its status: an expression for what it prints would hide that it failed.
 function(slidestream_test name)
   cmake_parse_arguments(ARG "WHOLE" "TIMEOUT;FIXTURE" "SOURCES;LINK;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
@@ -205,7 +209,10 @@ function(slidestream_test name)
       set(ARG_TIMEOUT 600)
     endif()
   endif()
-  set(properties TIMEOUT ${ARG_TIMEOUT} SKIP_REGULAR_EXPRESSION "SKIPPED: ")
+  if(graph IN_LIST ARG_LABELS)
+    add_dependencies(graph_tests ${name})
+  endif()
+  set(properties TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77)
   if(ARG_LABELS)
     list(APPEND properties LABELS "${ARG_LABELS}")
   endif()
@@ -229,6 +236,6 @@ function(slidestream_wide_test program)
   list(TRANSFORM cases APPEND "*")
   list(JOIN cases "," cases)
   add_test(NAME "${name}" COMMAND ${program} "--test-case=${cases}")
-  set_tests_properties("${name}" PROPERTIES ENVIRONMENT SLIDESTREAM_TEST_WIDE=1 TIMEOUT 900 LABELS slow
-    PASS_REGULAR_EXPRESSION "test cases: +${count} . +${count} passed . 0 failed" SKIP_REGULAR_EXPRESSION "SKIPPED: ")
+  set_tests_properties("${name}" PROPERTIES TIMEOUT 900 LABELS slow SKIP_RETURN_CODE 77
+    ENVIRONMENT "SLIDESTREAM_TEST_WIDE=1;SLIDESTREAM_TEST_CASES=${count}")
 endfunction()

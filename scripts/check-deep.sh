@@ -1,17 +1,17 @@
 #!/bin/bash
 # What takes too long to be asked before every step; `.ci/run` comes first, in the same checkout, and leaves the builds that
-# this uses. `check-deep.sh [PART...]`: all parts, or those that are named. Every part runs, whether or not the one before
-# it passed. Ends with a line per part and a verdict.
+# this makes current and uses. `check-deep.sh [PART...]`: all parts, or those that are named. Every part runs, whether or not
+# the one before it passed. Ends with a line per part and a verdict, which names the commit.
 #
 #   slow      the slow tests of the Release build and its long scripts, with storms of kills
 #   long      the long tests within one process, in the Release build and under AddressSanitizer and UBSan
 #   scripts   the tests that run the program, under the same sanitizers
-#   threads   the graph's tests under ThreadSanitizer, with a oneTBB that is built for it
+#   threads   the tests labelled `graph` under ThreadSanitizer, with a oneTBB that is built for it
 #   units     every source compiles alone
 #   lint      clang-tidy over everything
 #   fuzzing   every fuzz target for 30 seconds
-#   changed   the test programs whose sources differ from those of the commit BASE (main unless set), 20 times each, three
-#             at a time
+#   changed   the tests whose program or script differs from that of the commit BASE, 20 times each. BASE is main unless
+#             set, and where that is checked, the commit that main was at before. See scripts/changed-tests.py
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 exec </dev/null
@@ -42,9 +42,8 @@ part_threads() {
   configure tsan
   # The build asks the programs for their tests.
   export LD_LIBRARY_PATH="$tbb" TSAN_OPTIONS="suppressions=$PWD/scripts/tsan.supp history_size=7"
-  "${fixed_addresses[@]}" ninja -C build/tsan -j "$jobs" --quiet runtime_test stages_test network_test fake_gpu_test
-  "${fixed_addresses[@]}" bash -c 'source scripts/building.sh; run_tests tsan deep-threads "$@"' - -LE slow \
-    -R '^(runtime|stages|network|fake_gpu)_test:'
+  "${fixed_addresses[@]}" ninja -C build/tsan -j "$jobs" --quiet graph_tests
+  "${fixed_addresses[@]}" bash -c 'source scripts/building.sh; run_tests tsan deep-threads -LE slow -L "^graph\$"'
 }
 
 part_units() { scripts/check-units.py build/asan build/release; }
@@ -68,21 +67,53 @@ part_lint() {
 
 part_fuzzing() { scripts/fuzz.sh 30; }
 
+# The commit that changes are counted from.
+base_commit() {
+  local base head
+  head="$(git rev-parse HEAD)" || return
+  git rev-parse --quiet --verify "${BASE:-main}^{commit}" >/dev/null ||
+    { echo "$0: git knows no commit ${BASE:-main}: set BASE to the one that changes are counted from" >&2; return 1; }
+  base="$(git merge-base "${BASE:-main}" HEAD)" ||
+    { echo "$0: ${BASE:-main} and what is checked have no commit in common: set BASE" >&2; return 1; }
+  # Where main is what is checked, nothing would differ.
+  if [[ "$base" == "$head" && -z "${BASE:-}" ]]; then
+    base="$(git rev-parse --quiet --verify 'main@{1}^{commit}' 2>/dev/null)" || base="$head"
+  fi
+  if [[ "$base" == "$head" && -z "$(git status --porcelain -- tests)" ]]; then
+    echo "$0: nothing can differ from ${BASE:-main}, as that is what is checked: set BASE to an earlier commit" >&2
+    return 1
+  fi
+  echo "$base"
+}
 part_changed() {
-  local folders programs
-  mapfile -t folders < <(git diff --name-only "${BASE:-main}" -- tests | cut -d/ -f2 | sort -u)
-  programs="$(test_programs release "${folders[@]}" | paste -sd'|')"
-  [[ -n "$programs" ]] || { echo 'no test program differs'; return; }
-  run_tests release deep-changed --repeat until-fail:20 -LE slow -R "^($programs):"
+  local base files tests
+  base="$(base_commit)"
+  # With files that git doesn't know yet.
+  files="$(git diff --name-only "$base" -- tests && git ls-files --others --exclude-standard -- tests)"
+  tests="$(scripts/changed-tests.py build/release <<<"$files")"
+  [[ -n "$tests" ]] || { echo "no test differs from $(git rev-parse --short "$base")"; return; }
+  run_tests release deep-changed --repeat until-fail:20 -LE slow -R "$tests"
 }
 
+is_part() {
+  local part
+  for part in "${parts[@]}"; do [[ "$part" != "$1" ]] || return 0; done
+  return 1
+}
 for part in "$@"; do
-  [[ " ${parts[*]} " == *" $part "* ]] || { echo "$0: no part is called $part; there are ${parts[*]}" >&2; exit 2; }
+  is_part "$part" || { echo "$0: no part is called $part; there are ${parts[*]}" >&2; exit 2; }
 done
 if (($#)); then parts=("$@"); fi
 for build in release asan; do
   [[ -f "build/$build/build.ninja" ]] || { echo "$0: build/$build is missing: .ci/run makes it" >&2; exit 2; }
 done
+# What is checked: the commit and what isn't in it.
+checked() { git rev-parse HEAD && git status --porcelain && git diff HEAD; }
+before="$(checked)" || { echo "$0: git can't say which commit this is" >&2; exit 2; }
+commit="$(git rev-parse --short HEAD)"
+if [[ -n "$(git status --porcelain)" ]]; then commit+=' with uncommitted changes'; fi
+step 'build'
+{ build release && build asan; } || { echo "The deep check failed at $commit, which doesn't build."; exit 1; }
 verdict=0
 told=()
 for part in "${parts[@]}"; do
@@ -99,5 +130,7 @@ done
 step ''
 printf '\n'
 printf '%s\n' "${told[@]}"
-if ((verdict)); then echo "The deep check failed at $(git rev-parse --short HEAD)."; else echo "The deep check passed at $(git rev-parse --short HEAD) in $SECONDS s."; fi
+if [[ "$(checked)" != "$before" ]]; then echo "$0: sources changed while they were checked" >&2; verdict=1; fi
+case $# in 0) what='The deep check' ;; 1) what="Part $1" ;; *) what="Parts $*" ;; esac
+if ((verdict)); then echo "$what failed at $commit."; else echo "$what passed at $commit in $SECONDS s."; fi
 exit "$verdict"

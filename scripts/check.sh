@@ -15,7 +15,11 @@ mkdir -p build
 # shellcheck source=scripts/building.sh
 source scripts/building.sh
 configure dev
-mapfile -t programs < <(test_programs dev "${folders[@]}")
-((${#programs[@]})) || { echo "$0: no test program is in ${folders[*]}" >&2; exit 2; }
+programs=()
+for folder in "${folders[@]}"; do
+  found="$(test_programs dev "$folder")"
+  [[ -n "$found" ]] || { echo "$0: tests/$folder has no test program" >&2; exit 2; }
+  mapfile -t -O "${#programs[@]}" programs <<<"$found"
+done
 build dev "${programs[@]}"
 run_tests dev check -LE slow -R "^($(IFS='|'; echo "${programs[*]}")):"

@@ -5,6 +5,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 exec </dev/null
+((!$#)) || { echo "usage: $0" >&2; exit 2; }
 mkdir -p build
 # shellcheck source=scripts/building.sh
 source scripts/building.sh

@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-if ! [[ "${1:-}" =~ ^[1-9][0-9]*$ ]]; then
+if ! [[ "${1:-}" =~ ^[1-9][0-9]*$ && $# == 1 ]]; then
   echo "usage: $0 SECONDS" >&2
   exit 2
 fi

@@ -19,7 +19,7 @@ for case in known:
     if "hangs" in case: time.sleep(60)
     if "skips" in case: print("SKIPPED: " + os.environ["WHY"])
 print(f"[doctest] test cases:  {len(known)} |  {len(known)} passed")
-sys.exit(any("bad" in case for case in known))
+sys.exit(1 if any("bad" in case for case in known) else 77 if all("skips" in case for case in known) else 0)
 """
 
 
@@ -57,6 +57,12 @@ class RunCases(unittest.TestCase):
         done = self.run_cases(self.entry("known"), self.entry("known bad"))
         self.assertEqual(done.returncode, 1)
         self.assertIn("status 1, 2 of 2 cases ran: ", done.stdout)
+
+    def test_cases_that_all_are_skipped_pass(self):
+        done = self.run_cases(self.entry("known one that skips"))
+        self.assertEqual(done.returncode, 0, done.stdout)
+        done = self.run_cases(self.entry("known one that skips"), self.entry("known bad one that skips"))
+        self.assertEqual(done.returncode, 1)
 
     def test_a_case_that_the_program_does_not_know_fails_the_run(self):
         done = self.run_cases(self.entry("known"), self.entry("a name that was cut"))

@@ -1,0 +1,170 @@
+"""scripts/check-deep.sh and its likes with a made-up repository, ninja and ctest."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
+# What a build has: a program with a helper of its own, and a script.
+NINJA = r"""#!/bin/bash
+case "$*" in
+  *"-t deps") printf 'a.o: #deps 2, deps mtime 1 (VALID)\n    ../../tests/a/a_test.cpp\n    ../../tests/a/help.hpp\n\n' ;;
+  *"-t targets all") echo 'tests/a/a_test: CXX_EXECUTABLE_LINKER__a_test_Release' ;;
+  *) echo "ninja $*" >>ninja.log; [[ ! -e unbuildable ]] ;;
+esac
+"""
+CTEST = r"""#!/bin/bash
+if [[ "$*" != *--show-only* ]]; then
+  printf '%s\n' "$@" >ctest.log
+  if [[ "$*" == *' -L system '* ]]; then printf '%s\n' "$TOLD"; fi
+  exit
+fi
+printf '{"tests": [{"name": "a_test:one", "command": ["%s/build/release/tests/a/a_test", "--test-case=one"]}, ' "$PWD"
+printf '{"name": "b: (Part)", "command": ["python3", "-B", "%s/tests/b/b_test.py"]}, {"name": "NOT_BUILT"}]}' "$PWD"
+"""
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name).resolve() / "tree"
+        self.write("../bin/ninja", NINJA)
+        self.write("../bin/ctest", CTEST)
+        self.write("../bin/cmake", "#!/bin/sh\n")
+        for name in ("check-deep.sh", "check.sh", "loaded.sh", "fuzz.sh", "coverage.sh", "building.sh", "changed-tests.py"):
+            self.write("scripts/" + name, (SCRIPTS / name).read_text())
+        for name in ("a/a_test.cpp", "a/help.hpp", "a/CMakeLists.txt", "b/b_test.py", "b/CMakeLists.txt", "support/main.cpp"):
+            self.write("tests/" + name)
+        self.write(".gitignore", "/build/\n*.log\n/unbuildable\n")
+        link = "build tests/a/a_test | tests.cmake: CXX_EXECUTABLE_LINKER__a_test_Release a.o | lib.a\n"
+        for build in ("release", "asan"):
+            self.write(f"build/{build}/build.ninja", link)
+        self.git("init", "-q", "-b", "main")
+        self.commit()
+
+    def write(self, name, text="\n"):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+
+    def git(self, *arguments):
+        subprocess.run(["git", "-C", self.folder, "-c", "user.name=n", "-c", "user.email=e", *arguments], check=True)
+
+    def commit(self):
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", "m", "--allow-empty")
+
+    def run_script(self, name, *arguments, **environment):
+        kept = {name: value for name, value in os.environ.items() if name != "BASE" and not name.startswith("GIT_")}
+        kept["PATH"] = f"{self.folder.parent}/bin:{kept['PATH']}"
+        return subprocess.run([self.folder / "scripts" / name, *arguments], check=False, capture_output=True, text=True,
+                              env=kept | environment)
+
+    def chosen(self):
+        """What the tests that ran were selected by."""
+        return (self.folder / "ctest.log").read_text().splitlines()[-1]
+
+
+class Changed(Case):
+    def passes(self, **environment):
+        done = self.run_script("check-deep.sh", "changed", **environment)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done
+
+    def refused(self, why, **environment):
+        done = self.run_script("check-deep.sh", "changed", **environment)
+        self.assertIn(why, done.stderr)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertFalse((self.folder / "ctest.log").exists())
+
+    def test_programs_and_scripts_that_have_a_changed_file_run_again(self):
+        self.git("switch", "-q", "-c", "branch")
+        self.write("tests/a/help.hpp", "changed\n")
+        self.write("tests/b/b_test.py", "changed\n")
+        self.write("tests/support/main.cpp", "changed\n")
+        self.commit()
+        done = self.passes()
+        self.assertEqual(self.chosen(), r"^(a_test:|b: \(Part\)$)")
+        self.assertIn("until-fail:20", (self.folder / "ctest.log").read_text())
+        self.assertIn("tests/support/main.cpp", done.stderr)
+        head = subprocess.run(["git", "-C", self.folder, "rev-parse", "--short", "HEAD"], check=True, capture_output=True,
+                              text=True).stdout.strip()
+        self.assertRegex(done.stdout, f"\nPart changed passed at {head} in [0-9]+ s\\.\n$")
+        self.assertEqual((self.folder / "ninja.log").read_text().count("ninja -C build/"), 2)
+
+    def test_where_main_is_checked_the_commit_before_counts(self):
+        self.write("tests/b/b_test.py", "changed\n")
+        self.commit()
+        self.passes()
+        self.assertEqual(self.chosen(), r"^(b: \(Part\)$)")
+
+    def test_uncommitted_changes_are_told(self):
+        self.write("tests/a/a_test.cpp", "changed\n")
+        self.assertRegex(self.passes().stdout, r"passed at \w+ with uncommitted changes in")
+        self.assertEqual(self.chosen(), "^(a_test:)")
+
+    def test_a_commit_that_is_not_known_is_a_failure(self):
+        self.refused("git knows no commit gone", BASE="gone")
+        self.git("branch", "-q", "-m", "other")
+        self.refused("git knows no commit main: set BASE")
+
+    def test_commits_that_have_nothing_in_common_are_a_failure(self):
+        self.git("switch", "-q", "--orphan", "other")
+        self.git("checkout", "-q", "main", "--", ".")
+        self.write("tests/a/other.cpp")
+        self.commit()
+        self.refused("have no commit in common: set BASE")
+
+    def test_nothing_to_count_from_is_a_failure(self):
+        self.refused("set BASE to an earlier commit")
+        self.refused("set BASE to an earlier commit", BASE="HEAD")
+
+    def test_without_git_nothing_passes(self):
+        shutil.rmtree(self.folder / ".git")
+        self.refused("git can't say which commit this is", GIT_CEILING_DIRECTORIES=str(self.folder.parent))
+
+
+class Arguments(Case):
+    def test_what_does_not_build_does_not_pass(self):
+        self.write("unbuildable")
+        done = self.run_script("check-deep.sh", "changed")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertRegex(done.stdout, r"The deep check failed at \w+, which doesn't build")
+        self.assertNotIn("passed", done.stdout)
+
+    def test_parts_have_exact_names(self):
+        for name in "slow long", "", "chang.d", "slow\nlong":
+            done = self.run_script("check-deep.sh", name)
+            self.assertEqual(done.returncode, 2, name)
+            self.assertIn("no part is called", done.stderr)
+
+    def test_a_folder_without_programs_is_named(self):
+        done = self.run_script("check.sh", "a", "b")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("tests/b has no test program", done.stderr)
+
+    def test_other_arguments_are_refused(self):
+        for name, *arguments in (["loaded.sh"], ["loaded.sh", "0"], ["loaded.sh", "1001"], ["loaded.sh", "9" * 20],
+                                 ["fuzz.sh", "30", "more"], ["fuzz.sh", "-q"], ["coverage.sh", "--quick"]):
+            done = self.run_script(name, *arguments)
+            self.assertEqual(done.returncode, 2, [name, *arguments])
+            self.assertIn("usage: ", done.stderr)
+
+
+class Loaded(Case):
+    def test_unsteady_tests_are_summed_up(self):
+        self.write("scripts/run-cases.py", "#!/bin/sh\n")
+        told = ["1/3 Test  #7: dzi: Page ..........***Failed    0.10 sec", "    Test  #7: dzi: Page ..........   Passed    0.10 sec",
+                "2/3 Test  #8: disks ..............***Skipped   0.10 sec", "3/3 Test  #9: kills ..............   Passed    0.10 sec"]
+        done = self.run_script("loaded.sh", "2", TOLD="\n".join(told))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, "failed once and then passed:\n +2 dzi: Page\n2 passes, ")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,83 @@
+"""A test that fails is never a skipped one: what programs and scripts that say `SKIPPED: ` end with."""
+
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SCRIPT = """
+import unittest
+class All(unittest.TestCase):
+    def test_a(self): self.skipTest("no reason")
+class Some(All):
+    def test_b(self): pass
+class Fails(All):
+    def test_c(self):
+        print("SKIPPED: no reason")
+        self.fail()
+class Told(Some):
+    def test_d(self):
+        print("SKIPPED: no reason")
+class Class(All):
+    @classmethod
+    def setUpClass(cls): raise unittest.SkipTest("no reason")
+unittest.main()
+"""
+
+
+class Program(unittest.TestCase):
+    def status(self, *cases, count=None):
+        more = {} if count is None else {"SLIDESTREAM_TEST_CASES": str(count)}
+        return subprocess.run([os.environ["SKIPPING_CASES"], "--test-case=" + ",".join(cases)], check=False,
+                              capture_output=True, env=os.environ | more).returncode
+
+    def test_skipped_if_nothing_else_ran(self):
+        self.assertEqual(self.status("reports it"), 77)
+        self.assertEqual(self.status("reports it", "says it"), 77)
+        self.assertEqual(self.status("reports it", "passes"), 0)
+        self.assertEqual(self.status("skips one part of two"), 0)
+        self.assertEqual(self.status("passes"), 0)
+
+    def test_what_fails_is_not_skipped(self):
+        self.assertEqual(self.status("reports it and fails"), 1)
+        self.assertEqual(self.status("says it", "reports it and fails"), 1)
+
+    def test_a_case_that_is_missing_is_a_failure(self):
+        self.assertEqual(self.status("passes", "gone", count=2), 1)
+        self.assertEqual(self.status("passes", "says it", count=2), 0)
+
+
+class Script(unittest.TestCase):
+    def status(self, *arguments, text=SCRIPT):
+        with tempfile.TemporaryDirectory() as folder:
+            script = pathlib.Path(folder) / "a_test.py"
+            script.write_text(text)
+            return subprocess.run([os.environ["PYTHON_TEST"], "-B", script, *arguments], check=False,
+                                  capture_output=True).returncode
+
+    def test_skipped_if_nothing_else_ran(self):
+        self.assertEqual(self.status("-q", "All"), 77)
+        self.assertEqual(self.status("-q", "Class"), 77)
+        self.assertEqual(self.status("-q", "Some"), 0)
+        self.assertEqual(self.status("-q", "Told"), 0)
+        self.assertEqual(self.status(text="print('SKIPPED: no reason')"), 77)
+
+    def test_what_fails_is_not_skipped(self):
+        self.assertEqual(self.status("-q", "Fails"), 1)
+        self.assertEqual(self.status(text="print('SKIPPED: no reason'); raise SystemExit(3)"), 3)
+
+
+class Registered(unittest.TestCase):
+    def test_what_is_printed_decides_nothing_unless_it_is_all(self):
+        # With the other expression CTest doesn't look at the status.
+        self.assertNotIn("PASS_REGULAR_EXPRESSION", (ROOT / "cmake" / "Targets.cmake").read_text())
+        for file in [ROOT / "cmake" / "Targets.cmake", *ROOT.glob("tests/**/CMakeLists.txt"), ROOT / "python" / "CMakeLists.txt"]:
+            for expression in re.findall(r'SKIP_REGULAR_EXPRESSION\s+(\S+ ?)', file.read_text()):
+                self.assertTrue(expression.startswith('"^'), f"{file}: {expression}")
+
+
+if __name__ == "__main__":
+    unittest.main()
