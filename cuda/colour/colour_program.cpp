@@ -1,7 +1,6 @@
 #include "cuda/colour/colour_program.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <stdexcept>
 #include <variant>
@@ -11,20 +10,15 @@
 namespace slidestream::cuda {
 namespace {
 
-constexpr std::uint32_t mantissa_bits = 23;
-constexpr std::uint32_t implied_bit = 1U << mantissa_bits;
-
-/// A code's step up to the next lies in its interval, or behind it: then nothing is added there.
-std::uint32_t code_word(std::uint32_t interval) {
+/// Words of all intervals: by the last code that grows in one or before it. Light there is less than twice that code's
+/// least, and more than half of it.
+void write_code_words(std::uint32_t* words) {
   const SrgbCodes& codes = srgb_codes();
-  const auto begin = static_cast<float>(interval) / static_cast<float>(SrgbCodes::intervals);
-  const auto end = static_cast<float>(interval + 1) / static_cast<float>(SrgbCodes::intervals);
-  const auto guess = static_cast<std::uint32_t>(codes.guesses[interval]);
-  const float threshold = codes.thresholds[guess];
-  const std::uint32_t exponent = std::bit_cast<std::uint32_t>(std::max(begin, least_light)) & ~(implied_bit - 1);
-  const std::uint32_t word = (guess << mantissa_bits) - exponent;
-  if (!(threshold < end)) return word;
-  return word + implied_bit - (std::bit_cast<std::uint32_t>(threshold) & (implied_bit - 1));
+  std::uint32_t code = 1;
+  for (std::uint32_t i = 0; i < CodeIntervals::count; ++i) {
+    while (code < 255 && (interval_bits(codes.thresholds[code]) >> 16) - CodeIntervals::first <= i) ++code;
+    words[i] = (code << 24) - 2 * bits_of(codes.thresholds[code - 1]);
+  }
 }
 
 /// Bytes behind the program, as they are taken.
@@ -89,7 +83,7 @@ void write_colour_program(const ColourConversion& conversion, std::span<std::byt
   const ColourSteps& steps = conversion.steps();
   ColourProgram& program = *new (to.data()) ColourProgram{};
   for (std::size_t c = 0; c < 3; ++c) std::ranges::copy(steps.first[c], program.tables.first[c]);
-  for (std::uint32_t i = 0; i < SrgbCodes::intervals; ++i) program.tables.codes[i] = code_word(i);
+  write_code_words(program.tables.codes);
   write_places(conversion.places(), program);
   program.connection = static_cast<std::uint32_t>(steps.connection);
   std::ranges::copy(steps.to_srgb.factors, program.to_srgb);

@@ -13,12 +13,21 @@
 
 namespace slidestream::cuda {
 
+/// Intervals of linear light in which sRGB's code grows once at most. The upper half of the bits of light times
+/// `factor` plus `added` numbers them: they are the narrower the steeper sRGB's curve is.
+struct CodeIntervals {
+  static constexpr float factor = 207.0F / 128.0F;
+  static constexpr float added = 29.0F / 256.0F;
+  static constexpr std::uint32_t first = 0x3DE8;  ///< the upper half of `added`'s bits
+  static constexpr std::uint32_t count = 502;     ///< up to that of 1
+};
+
 /// What a profile of curves and a matrix takes: these tables, and nine factors.
 struct ColourTables {
   float first[3][256];  ///< of each channel's samples
-  /// sRGB's code of linear light: that of an interval of a 4,096th and whatever follows from a value's bits. Their sum
-  /// has the code in its bits from 23 on.
-  std::uint32_t codes[SrgbCodes::intervals];
+  /// Of each of `CodeIntervals`. An interval's word plus twice a value's bits has sRGB's code in its highest byte.
+  std::uint32_t codes[CodeIntervals::count];
+  std::uint32_t unused[2];  ///< so that vectors fit
 };
 
 /// A step behind the grid.

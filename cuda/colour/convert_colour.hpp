@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -38,24 +39,31 @@ SLIDESTREAM_HOST_DEVICE float limited(float value, float low, float high) {
 #endif
 }
 
-/// The interval of `ColourTables::codes` that a value below 1 lies in.
-SLIDESTREAM_HOST_DEVICE std::uint32_t interval_of(float light) {
+/// Below the least value whose code is 1, and more than half of it.
+inline constexpr float least_light = 1.0F / 8192.0F;
+
+/// Bits whose upper half numbers one of `CodeIntervals`.
+SLIDESTREAM_HOST_DEVICE std::uint32_t interval_bits(float light) {
 #if defined(__CUDA_ARCH__)
-  // A product by a power of two is exact; what is rounded off are the digits behind the interval's number.
-  return __float_as_uint(__fmaf_rz(light, static_cast<float>(SrgbCodes::intervals), 8388608.0F)) & 4095U;
+  return bits_of(__fmaf_rn(light, CodeIntervals::factor, CodeIntervals::added));
 #else
-  return static_cast<std::uint32_t>(light * static_cast<float>(SrgbCodes::intervals));
+  return bits_of(std::fma(light, CodeIntervals::factor, CodeIntervals::added));
 #endif
 }
 
-/// Values with these codes at the ends have the same bits of exponent as any in their interval.
-inline constexpr float least_light = 1.0F / 8192.0F;
-inline constexpr float most_light = 1.0F - 1.0F / 16777216.0F;
+/// Light that has a code.
+SLIDESTREAM_HOST_DEVICE float light_in_range(float light) {
+#if defined(__CUDA_ARCH__)
+  return fmaxf(__saturatef(light), least_light);
+#else
+  return limited(light, least_light, 1.0F);
+#endif
+}
 
 /// sRGB's code of linear light.
 SLIDESTREAM_HOST_DEVICE std::uint32_t code_of_light(const std::uint32_t* codes, float light) {
-  light = limited(light, least_light, most_light);
-  return (codes[interval_of(light)] + bits_of(light)) >> 23;
+  light = light_in_range(light);
+  return (codes[(interval_bits(light) >> 16) - CodeIntervals::first] + 2 * bits_of(light)) >> 24;
 }
 
 /// A row of a matrix.
@@ -69,7 +77,7 @@ SLIDESTREAM_HOST_DEVICE Rgb coded(const std::uint32_t* codes, const ColourValues
           static_cast<std::uint8_t>(code_of_light(codes, light.blue))};
 }
 
-/// By tables, a matrix and nothing else.
+/// By tables, a matrix and nothing else: the definition of what `SharedColours` does.
 SLIDESTREAM_HOST_DEVICE Rgb converted_by_matrix(const ColourTables& tables, const float* factors, const Rgb& from) {
   const ColourValues v = {tables.first[0][from.red], tables.first[1][from.green], tables.first[2][from.blue]};
   return coded(tables.codes, {row_of(factors, v), row_of(factors + 3, v), row_of(factors + 6, v)});

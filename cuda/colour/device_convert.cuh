@@ -4,6 +4,7 @@
 
 #include "codec/luminance.hpp"
 #include "cuda/colour/convert_colour.hpp"
+#include "cuda/colour/primitives.cuh"
 
 /// \file
 /// How kernels convert pixels: by a matrix, whose tables a block keeps in shared memory, or by what every colour
@@ -24,47 +25,115 @@ inline ColoursBy colours_by(const DeviceColours& colours) {
   return colours.is_matrix ? ColoursBy::matrix : ColoursBy::every;
 }
 
-/// Copies a conversion's tables to shared memory. All `threads` of a block come by.
+/// A conversion's tables as a block keeps them in shared memory: each value many times, so that lanes don't wait for
+/// each other. A row has the word of one of `CodeIntervals` for each lane; behind that, rows below 256 have what the
+/// first tables say of a red sample and of a green one, rows from there on of a blue one, for each pair of lanes.
+struct SharedColours {
+  static constexpr unsigned rows = 512;
+  static constexpr unsigned row_bytes = 256;
+  /// Where they lie, beside the highest byte of all places: so a place is put together of bytes.
+  static constexpr unsigned first_place = 1024;
+  static constexpr unsigned bytes = rows * row_bytes + first_place;  ///< of dynamic shared memory, at most
+};
+
+/// Fills `SharedColours` at the begin of the block's dynamic shared memory. All `threads` of a block come by.
+/// \returns the highest byte of their places
 template <unsigned threads>
-__device__ __forceinline__ void load_tables(ColourTables& shared, const ColourProgram* program) {
-  constexpr unsigned words = sizeof(ColourTables) / sizeof(uint4);
-  static_assert(sizeof(ColourTables) % sizeof(uint4) == 0);
-  const auto* const from = reinterpret_cast<const uint4*>(&program->tables);
-  auto* const to = reinterpret_cast<uint4*>(&shared);
-  for (unsigned i = threadIdx.x; i < words; i += threads) to[i] = from[i];
+__device__ __forceinline__ unsigned load_tables(const ColourTables& tables) {
+  unsigned char* const memory = block_memory();
+  const unsigned place = shared_place(memory);
+  constexpr unsigned below_highest = 0xFFFFFFU;
+  auto* const words = reinterpret_cast<std::uint32_t*>(memory + (SharedColours::first_place - (place & below_highest)));
+  for (unsigned i = threadIdx.x; i < SharedColours::rows * SharedColours::row_bytes / 4; i += threads) {
+    const unsigned row = i / 64, column = i % 64;
+    if (column < 32) {
+      words[i] = tables.codes[min(row, CodeIntervals::count - 1)];
+    } else {
+      words[i] = __float_as_uint(tables.first[row >= 256 ? 2 : column / 16 - 2][row % 256]);
+    }
+  }
   __syncthreads();
+  return place & ~below_highest;
 }
 
 /// Converts pixels. \tparam by  not `file`
 template <ColoursBy by>
 struct PixelConverter {
   const DeviceColours& colours;
-  const ColourTables* tables;  ///< in shared memory, where there is a matrix
+  // Where there is a matrix: a lane's places in the first row of `SharedColours`, of codes and of samples.
+  unsigned of_codes = 0;
+  unsigned of_samples = 0;
 
-  __device__ __forceinline__ std::uint32_t packed_of(const Rgb& from) const {
+  /// \param tables  what `load_tables` returned
+  __device__ __forceinline__ PixelConverter(const DeviceColours& all, unsigned tables) : colours(all) {
     if constexpr (by == ColoursBy::matrix) {
-      return packed(converted_by_matrix(*tables, colours.factors, from));
-    } else {
-      return colours.every[number_of(from)];
+      const unsigned lane = threadIdx.x % 32;
+      of_codes = keep(tables + 4 * lane);
+      of_samples = keep(tables + 128 + lane / 2 * 4);
     }
   }
 
-  __device__ __forceinline__ Rgb of(const Rgb& from) const { return unpacked(packed_of(from)); }
+  /// sRGB's codes of a pixel, each in a word's highest byte. \tparam first,second,third  numbers of the bytes in
+  /// `low` and `high` that its samples are
+  template <unsigned first, unsigned second, unsigned third>
+  __device__ __forceinline__ void codes_of(std::uint32_t low, std::uint32_t high, std::uint32_t* codes) const {
+    constexpr unsigned begin = SharedColours::first_place;
+    const auto value = [&](unsigned byte, unsigned behind) {
+      const std::uint32_t place = __byte_perm(byte < 4 ? low : high, of_samples, 0x7504 | (byte & 3U) << 4);
+      return __uint_as_float(load_constant(place + (begin + behind)));
+    };
+    const ColourValues v = {value(first, 0), value(second, 64), value(third, 256 * SharedColours::row_bytes)};
+#pragma unroll
+    for (unsigned i = 0; i < 3; ++i) {
+      const float light = light_in_range(row_of(colours.factors + 3 * i, v));
+      const std::uint32_t place = __byte_perm(interval_bits(light), of_codes, 0x7324);
+      codes[i] = load_constant(place + (begin - CodeIntervals::first * SharedColours::row_bytes)) + 2 * bits_of(light);
+    }
+  }
+
+  __device__ __forceinline__ Rgb of(const Rgb& from) const {
+    if constexpr (by == ColoursBy::matrix) {
+      std::uint32_t codes[3];
+      codes_of<0, 1, 2>(packed(from), 0, codes);
+      return {static_cast<std::uint8_t>(codes[0] >> 24), static_cast<std::uint8_t>(codes[1] >> 24),
+              static_cast<std::uint8_t>(codes[2] >> 24)};
+    } else {
+      return unpacked(colours.every[number_of(from)]);
+    }
+  }
 
   /// Four interleaved pixels in place. \returns their luminance
   __device__ __forceinline__ std::uint32_t convert_four(std::uint32_t* words) const {
     const std::uint32_t first = words[0], second = words[1], third = words[2];
-    const std::uint32_t from[4] = {first, first >> 24 | second << 8, second >> 16 | third << 16, third >> 8};
-    std::uint32_t to[4];
     std::uint32_t grey = 0;
+    if constexpr (by == ColoursBy::matrix) {
+      std::uint32_t codes[12];
+      codes_of<0, 1, 2>(first, second, codes);
+      codes_of<3, 4, 5>(first, second, codes + 3);
+      codes_of<2, 3, 4>(second, third, codes + 6);
+      codes_of<1, 2, 3>(third, third, codes + 9);
 #pragma unroll
-    for (unsigned i = 0; i < 4; ++i) {
-      to[i] = packed_of(unpacked(from[i]));
-      grey |= std::uint32_t{luminance(to[i] & 255U, to[i] >> 8 & 255U, to[i] >> 16)} << (8 * i);
+      for (unsigned i = 0; i < 3; ++i) {
+        const std::uint32_t* const four = codes + 4 * i;
+        words[i] = __byte_perm(__byte_perm(four[0], four[1], 0x0073), __byte_perm(four[2], four[3], 0x0073), 0x5410);
+      }
+#pragma unroll
+      for (unsigned i = 0; i < 4; ++i) {
+        const std::uint32_t* const pixel = codes + 3 * i;
+        grey |= std::uint32_t{luminance(pixel[0] >> 24, pixel[1] >> 24, pixel[2] >> 24)} << (8 * i);
+      }
+    } else {
+      const std::uint32_t from[4] = {first, first >> 24 | second << 8, second >> 16 | third << 16, third >> 8};
+      std::uint32_t to[4];
+#pragma unroll
+      for (unsigned i = 0; i < 4; ++i) {
+        to[i] = colours.every[number_of(unpacked(from[i]))];
+        grey |= std::uint32_t{luminance(to[i] & 255U, to[i] >> 8 & 255U, to[i] >> 16)} << (8 * i);
+      }
+      words[0] = to[0] | to[1] << 24;
+      words[1] = to[1] >> 8 | to[2] << 16;
+      words[2] = to[2] >> 16 | to[3] << 8;
     }
-    words[0] = to[0] | to[1] << 24;
-    words[1] = to[1] >> 8 | to[2] << 16;
-    words[2] = to[2] >> 16 | to[3] << 8;
     return grey;
   }
 };

@@ -170,30 +170,33 @@ __device__ __forceinline__ void convert_plainly(const ComponentLayout& layout, c
 /// ms per slide to RGB and luminance on an H100.
 constexpr int blocks_at_once(OctetKind kind) { return kind == OctetKind::full || kind == OctetKind::full_rgb ? 2 : 3; }
 
-/// Tiles of one kind; for others blocks have nothing to do.
+/// How the kernel is laid out: teams of warps take a tile each. Where colours are converted by a matrix, all that a
+/// multiprocessor has room for are of one block, which fills its tables once.
+template <OctetKind kind, ColoursBy by>
+struct ConvertShape {
+  static constexpr int blocks = by == ColoursBy::matrix ? 1 : blocks_at_once(kind);  ///< of a multiprocessor
+  static constexpr unsigned teams = by == ColoursBy::matrix ? blocks_at_once(kind) : 1;
+  static constexpr unsigned warps = teams * stretch_warps;
+  static constexpr unsigned table_bytes = by == ColoursBy::matrix ? SharedColours::bytes : 0;
+  static constexpr unsigned stage_bytes = kind == OctetKind::none ? 0 : 2 * row_bytes;  ///< of a warp
+  static constexpr unsigned shared_bytes = table_bytes + warps * stage_bytes;
+};
+
+/// A tile, by one team.
 template <OctetKind kind, bool with_luminance, ColoursBy by>
-__global__ void __launch_bounds__(32 * stretch_warps, blocks_at_once(kind))
-    convert(const __grid_constant__ JpegDeviceBatch batch) {
-  __shared__ __align__(16) std::uint8_t stages[stretch_warps][kind == OctetKind::none ? 16 : 2 * row_bytes];
-  if (batch.verdicts[blockIdx.x] != 0) return;  // the CPU's
-  const JpegDeviceTile tile = batch.tiles[blockIdx.x];
+__device__ __forceinline__ void convert_tile(const JpegDeviceBatch& batch, std::uint32_t number, std::uint8_t* staged,
+                                             const PixelConverter<by>& converter) {
+  if (batch.verdicts[number] != 0) return;  // the CPU's
+  const JpegDeviceTile tile = batch.tiles[number];
   if (kind_of(tile) != kind) return;
-  const ColourTables* tables = nullptr;
-  if constexpr (by == ColoursBy::matrix) {
-    __shared__ __align__(16) ColourTables shared_tables;
-    load_tables<32 * stretch_warps>(shared_tables, batch.colours.program);
-    tables = &shared_tables;
-  }
-  const PixelConverter<by> converter{batch.colours, tables};
   const JpegCoding& coding = batch.codings[tile.coding];
   const ComponentLayout layout(coding, tile);
   const std::uint8_t* const samples = batch.components + std::uint64_t{64} * tile.first_block;
   LuminanceRows luminance{};
   if constexpr (with_luminance) {
-    const JpegDeviceLuminance& beside = batch.luminance[blockIdx.x];
+    const JpegDeviceLuminance& beside = batch.luminance[number];
     luminance = {batch.plane + beside.origin, beside.pitch};
   }
-  std::uint8_t* const staged = stages[threadIdx.x / 32];
   const bool inverted = (tile.flags & JpegDeviceTile::inverted) != 0;
   for_each_stretch(tile, batch.plane + tile.origin, tile.pitch, [&](const Stretch& stretch) {
     if constexpr (kind == OctetKind::none) {
@@ -202,6 +205,25 @@ __global__ void __launch_bounds__(32 * stretch_warps, blocks_at_once(kind))
       convert_stretch<kind, with_luminance, by>(layout, samples, stretch, luminance, staged, inverted, converter);
     }
   });
+}
+
+/// Tiles of one kind; for others teams have nothing to do.
+template <OctetKind kind, bool with_luminance, ColoursBy by>
+__global__ void __launch_bounds__(32 * ConvertShape<kind, by>::warps, ConvertShape<kind, by>::blocks)
+    convert(const __grid_constant__ JpegDeviceBatch batch) {
+  using Shape = ConvertShape<kind, by>;
+  unsigned tables = 0;
+  if constexpr (by == ColoursBy::matrix) tables = load_tables<32 * Shape::warps>(batch.colours.program->tables);
+  const PixelConverter<by> converter(batch.colours, tables);
+  std::uint8_t* const staged = block_memory() + Shape::table_bytes + threadIdx.x / 32 * Shape::stage_bytes;
+  if constexpr (by == ColoursBy::matrix) {
+    for (std::uint32_t i = blockIdx.x * Shape::teams + threadIdx.x / (32 * stretch_warps); i < batch.tile_count;
+         i += gridDim.x * Shape::teams) {
+      convert_tile<kind, with_luminance, by>(batch, i, staged, converter);
+    }
+  } else {
+    convert_tile<kind, with_luminance, by>(batch, blockIdx.x, staged, converter);
+  }
 }
 
 }  // namespace

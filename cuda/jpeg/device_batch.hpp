@@ -62,7 +62,7 @@ void launch_find_pieces(const JpegDeviceBatch& batch, const JpegDeviceLimits& li
 /// Components to RGB, and to luminance where that is wanted beside it. `kinds` of the batch's tiles
 /// (`JpegBatch::octet_kinds`), and `most_stretches` of one.
 void launch_convert(const JpegDeviceBatch& batch, std::uint32_t kinds, std::uint32_t most_stretches,
-                    cudaStream_t stream);
+                    std::uint32_t multiprocessors, cudaStream_t stream);
 void launch_decode(const JpegDeviceBatch& batch, LaneMode mode, const JpegBatch::Mode& work, const JpegLaneShape& shape,
                    cudaStream_t stream);
 

@@ -97,7 +97,7 @@ void JpegBatchDecoder::enqueue(std::uint8_t* plane, std::uint32_t* verdicts, con
       launch_decode(device, mode, work, shape_for(device_limits_, mode, work, batch.most_pieces() > 0), stream);
   }
   if (batch.most_stretches() == 0) return;
-  launch_convert(device, batch.octet_kinds(), batch.most_stretches(), stream);
+  launch_convert(device, batch.octet_kinds(), batch.most_stretches(), device_limits_.multiprocessors, stream);
 }
 
 }  // namespace slidestream::cuda

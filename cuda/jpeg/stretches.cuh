@@ -13,7 +13,7 @@
 namespace slidestream::cuda {
 namespace {
 
-/// Warps of a block.
+/// Warps that share a tile.
 constexpr std::uint32_t stretch_warps = 8;
 
 /// A stretch of a tile, and where it goes.
@@ -39,7 +39,8 @@ __device__ __forceinline__ void for_each_stretch(const JpegDeviceTile& tile, std
   const std::uint32_t across = stretches_across(tile);
   const std::uint32_t count = stretch_count(tile);
   const std::uint32_t end_row = std::uint32_t{tile.first_row} + tile.rows;
-  for (std::uint32_t i = blockIdx.y * stretch_warps + threadIdx.x / 32; i < count; i += gridDim.y * stretch_warps) {
+  const std::uint32_t warp = threadIdx.x / 32 % stretch_warps;
+  for (std::uint32_t i = blockIdx.y * stretch_warps + warp; i < count; i += gridDim.y * stretch_warps) {
     const std::uint32_t down = i / across;
     const std::uint32_t band = (tile.first_row / stretch_rows + down) * stretch_rows;
     stretch.first_column = (tile.first_column / stretch_columns + i - down * across) * stretch_columns;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/cuda/check.hpp"
+#include "runtime/cuda/shared_memory.hpp"
 
 namespace slidestream::cuda {
 
@@ -15,7 +16,8 @@ void place_converted_tiles(const ConvertedPlanes& planes, const std::byte* bytes
   const dim3 grid(ConvertedShape::blocks_per_tile,
                   static_cast<unsigned>(std::min<std::size_t>(count, ConvertedShape::most_rows)));
   if (colours_by(colours) == ColoursBy::matrix) {
-    place_converted<ColoursBy::matrix><<<grid, ConvertedShape::threads, 0, stream>>>(task);
+    runtime::cuda::allow_shared_memory(place_converted<ColoursBy::matrix>, SharedColours::bytes);
+    place_converted<ColoursBy::matrix><<<grid, ConvertedShape::threads, SharedColours::bytes, stream>>>(task);
   } else {
     place_converted<ColoursBy::every><<<grid, ConvertedShape::threads, 0, stream>>>(task);
   }

@@ -13,9 +13,9 @@ namespace {
 /// A warp takes a row at a time, four pixels a lane. Blocks come by tiles in turns, so that a block's tables serve many
 /// pixels, and some share a tile.
 struct ConvertedShape {
-  static constexpr unsigned threads = 256;
+  static constexpr unsigned threads = 1024;
   static constexpr unsigned blocks_per_tile = 4;
-  static constexpr unsigned most_rows = 512;  ///< of blocks
+  static constexpr unsigned most_rows = 128;  ///< of blocks
 };
 
 /// What a kernel is told.
@@ -91,13 +91,9 @@ __device__ __forceinline__ void convert_row(const ConvertedRow& row, const Sampl
 
 template <ColoursBy by>
 __global__ void __launch_bounds__(ConvertedShape::threads) place_converted(const __grid_constant__ ConvertedTask task) {
-  const ColourTables* tables = nullptr;
-  if constexpr (by == ColoursBy::matrix) {
-    __shared__ __align__(16) ColourTables shared_tables;
-    load_tables<ConvertedShape::threads>(shared_tables, task.colours.program);
-    tables = &shared_tables;
-  }
-  const PixelConverter<by> converter{task.colours, tables};
+  unsigned tables = 0;
+  if constexpr (by == ColoursBy::matrix) tables = load_tables<ConvertedShape::threads>(task.colours.program->tables);
+  const PixelConverter<by> converter(task.colours, tables);
   constexpr unsigned rows_at_a_time = ConvertedShape::threads / 32;
   for (std::uint32_t number = blockIdx.y; number < task.count; number += gridDim.y) {
     const PlacedTile tile = task.tiles[number];

@@ -75,10 +75,21 @@ TEST_CASE("a code of light is that of the thresholds, at each of them and where 
   for (const float threshold : srgb_codes().thresholds) {
     if (std::isfinite(threshold)) check_around(threshold);
   }
-  for (int i = -1; i <= SrgbCodes::intervals + 1; ++i) check_around(static_cast<float>(i) / SrgbCodes::intervals);
-  for (std::uint32_t bits = 0x30000000U; bits < 0x40000000U; bits += 8191) check(std::bit_cast<float>(bits));
+  std::uint32_t interval = 0;
+  for (std::uint32_t i = 0x30000000U; i < 0x40000000U; i += 8191) {
+    const auto light = std::bit_cast<float>(i);
+    check(light);
+    // Where intervals begin.
+    const std::uint32_t here = cuda::interval_bits(light) >> 16;
+    if (here == interval) continue;
+    interval = here;
+    check_around((std::bit_cast<float>(here << 16) - cuda::CodeIntervals::added) / cuda::CodeIntervals::factor);
+  }
+  const auto interval_of = [](float light) { return (cuda::interval_bits(light) >> 16) - cuda::CodeIntervals::first; };
+  CHECK(interval_of(cuda::least_light) == 0);
+  CHECK(interval_of(1.0F) == cuda::CodeIntervals::count - 1);
   check_around(cuda::least_light);
-  check_around(cuda::most_light);
+  check_around(1.0F);
   check(std::numeric_limits<float>::infinity());
   check(-std::numeric_limits<float>::infinity());
   check(std::numeric_limits<float>::quiet_NaN());

@@ -26,9 +26,11 @@ constexpr std::uint8_t untouched = 0xA5;
 
 template <OctetKind kind, bool with_luminance, ColoursBy by>
 void emulate(const JpegDeviceBatch& device) {
-  for (unsigned tile = 0; tile < device.tile_count; ++tile) {
-    emulator::run_block(tile, device.tile_count, 32 * stretch_warps,
-                        [&] { convert<kind, with_luminance, by>(device); });
+  using Shape = ConvertShape<kind, by>;
+  // Teams that take several tiles, and one that may have none.
+  const unsigned blocks = by == ColoursBy::matrix ? (device.tile_count + 2) / (2 * Shape::teams) : device.tile_count;
+  for (unsigned block = 0; block < blocks; ++block) {
+    emulator::run_block(block, blocks, 32 * Shape::warps, [&] { convert<kind, with_luminance, by>(device); });
   }
 }
 
