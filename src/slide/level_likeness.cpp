@@ -20,8 +20,9 @@ namespace {
 
 constexpr std::int64_t blocks_along = 8;
 constexpr double least_correlation = 0.6;
-constexpr double most_difference = 8.0;   ///< of 255
-constexpr std::uint64_t most_unseen = 4;  ///< times the contrast of places that are compared
+constexpr double most_difference = 8.0;      ///< of 255
+constexpr std::uint64_t most_unseen = 4;     ///< times the contrast of places that are compared
+constexpr std::uint64_t most_over_none = 2;  ///< times what is shown over tiles
 
 /// Values of the same places in both levels.
 class Pairs {
@@ -34,9 +35,8 @@ class Pairs {
 
   std::size_t size() const noexcept { return count_; }
 
-  bool are_alike() const {
-    return difference_ <= most_difference * static_cast<double>(count_) || correlation_.is_at_least(least_correlation);
-  }
+  bool vary_together() const { return correlation_.is_at_least(least_correlation); }
+  bool are_alike() const { return difference_ <= most_difference * static_cast<double>(count_) || vary_together(); }
 
  private:
   std::size_t count_ = 0;
@@ -62,18 +62,44 @@ void add_blocks(Pairs& pairs, const ComparedLevels& levels, const LevelCell& cel
   }
 }
 
-/// Whether cells show single pixels of the larger level. Reads it again, to hold one place at a time.
-bool show_single_pixels(const ComparedLevels& levels, const std::vector<const LevelCell*>& cells) {
+/// Pairs of what cells show and the single pixels of the larger level that they can be. Reads it again, to hold one
+/// place at a time.
+Pairs single_pixels_of(const ComparedLevels& levels, const std::vector<const LevelCell*>& cells) {
   Pairs pairs;
   for (const LevelCell* cell : cells) {
     const std::optional<CellSight> sight = see(levels, *cell);
     if (!sight) continue;
     for (const PixelPair& pair : closest_pixels(levels, *cell, *sight)) pairs.add(pair.small, pair.large);
   }
-  return pairs.size() > 0 && pairs.are_alike();
+  return pairs;
 }
 
-bool are_alike(const ComparedLevels& levels, const std::vector<LevelPart>& parts, const std::vector<LevelCell>& all) {
+/// The contrast of places that show about as much as any.
+struct ShownContrast {
+  std::uint64_t over_tiles = 0;
+  std::uint64_t over_none = 0;  ///< where the larger level has no tile, of places that show more than noise
+};
+
+ShownContrast shown_contrast(const ComparedLevels& levels, const std::vector<LevelCell>& cells) {
+  std::uint64_t most = 0;
+  for (const LevelCell& cell : cells) most = std::max(most, cell.contrast);
+  ShownContrast shown;
+  for (const LevelCell& cell : cells) {
+    if (cell.contrast == 0 || most_unseen * cell.contrast < most) continue;
+    levels.budget.check();
+    const TilesBeneath tiles = tiles_beneath(levels, cell);
+    if (tiles.there == tiles.all) shown.over_tiles += cell.contrast;
+    if (tiles.there == 0 && PlaceJudge::can_be_judged(cell)) shown.over_none += cell.contrast;
+  }
+  return shown;
+}
+
+bool shows_the_same(const ComparedLevels& levels, const std::vector<LevelPart>& parts,
+                    const std::vector<LevelCell>& all) {
+  const ShownContrast shown = shown_contrast(levels, all);
+  if (shown.over_none > most_over_none * shown.over_tiles) return false;
+  // A label on blank paper differs little from blank glass: beside what can't be compared, that proves nothing.
+  const auto are_alike = shown.over_none > 0 ? &Pairs::vary_together : &Pairs::are_alike;
   PlaceJudge judge(levels);
   Pairs pairs;
   std::vector<const LevelCell*> compared;
@@ -98,7 +124,10 @@ bool are_alike(const ComparedLevels& levels, const std::vector<LevelPart>& parts
   // What shows most lies where the larger level has no tiles.
   if (unseen > most_unseen * seen) return false;
   if (compared.empty()) return is_plain;
-  if (!pairs.are_alike() && !show_single_pixels(levels, compared)) return false;
+  if (!(pairs.*are_alike)()) {
+    const Pairs single = single_pixels_of(levels, compared);
+    if (single.size() == 0 || !(single.*are_alike)()) return false;
+  }
   ColourTiles colours(levels.slide);
   if (has_other_colours(levels, compared, colours)) return false;
   if (!levels.plan.has_places) return true;
@@ -134,7 +163,7 @@ LevelLikeness likeness_of(const Slide& slide, std::size_t larger, std::size_t le
   if (levels.plan.has_huge_tiles) return {false, {}};
   const std::vector<LevelPart> parts = read_parts(levels);
   const std::vector<LevelCell> cells = all_cells(levels, parts);
-  if (!are_alike(levels, parts, cells)) return {false, {}};
+  if (!shows_the_same(levels, parts, cells)) return {false, {}};
   return {true, look_at_black_places(levels, cells)};
 }
 

@@ -19,7 +19,9 @@ struct LevelLikeness {
 /// with the means of the pixels that they cover in the larger one, by correlation or by difference, and with single
 /// pixels of it where those are unlike. Labels and macro images of the slide's shape aren't like it. A level of one
 /// colour is like it where that is the larger one's. Places where tiles of the larger level are missing or damaged are
-/// left out; a level that can be compared nowhere isn't like it, unless it is of one colour.
+/// left out; a level that can be compared nowhere isn't like it, unless it is of one colour. Nor is one that shows more
+/// than twice as much over missing tiles as over others. If it shows anything there, difference doesn't count: both
+/// must vary alike.
 ///
 /// Those places and two in each corner are also judged one by one in levels of at most 2^23 pixels, where reading them
 /// takes some hundredths of a second at most. Such a level isn't like the larger one if a place has pixels that nothing

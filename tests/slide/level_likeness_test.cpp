@@ -44,10 +44,11 @@ int at(const Picture& picture, int x, int y) {
 
 Picture grey(const Picture& rgb) { return {rgb.width, rgb.height, 1, formula(rgb)}; }
 
-TestDirectory as_level(const Picture& picture, const std::function<Bytes(const Picture&)>& encode = to_bytes) {
-  constexpr int tile = 256;
+TestDirectory as_level(const Picture& picture, const std::function<Bytes(const Picture&)>& encode = to_bytes,
+                       int tile = 256) {
+  const auto side = static_cast<std::uint32_t>(tile);
   TestDirectory directory = tiled_directory(static_cast<std::uint32_t>(picture.width),
-                                            static_cast<std::uint32_t>(picture.height), tile, tile, picture.samples);
+                                            static_cast<std::uint32_t>(picture.height), side, side, picture.samples);
   for (int y = 0; y < picture.height; y += tile) {
     for (int x = 0; x < picture.width; x += tile) directory.tiles.push_back(encode(cut(picture, x, y, tile, tile)));
   }
@@ -544,9 +545,9 @@ TEST_CASE("a tile that isn't there yet isn't compared (long)") {
 
 TEST_CASE("a smaller image that shows most where the slide has no tiles is no level") {
   const TemporaryFolder folder;
-  const auto levels_of = [&](const Picture& picture, const Picture& level, const auto& is_missing) {
+  const auto levels_of = [&](const Picture& picture, const Picture& level, const auto& is_missing, int tile = 256) {
     TestTiff tiff;
-    tiff.directories = {as_level(picture), as_level(level)};
+    tiff.directories = {as_level(picture, to_bytes, tile), as_level(level)};
     std::vector<Bytes>& tiles = tiff.directories[0].tiles;
     for (std::size_t i = 0; i < tiles.size(); ++i) {
       if (is_missing(i)) tiles[i].clear();
@@ -561,7 +562,21 @@ TEST_CASE("a smaller image that shows most where the slide has no tiles is no le
   const Picture half =
       grey_picture(2048, 1536, [all = tissue()](int x, int y) { return x < 1024 ? at(all, x, y) : 255; });
   constexpr std::size_t columns = 8;
-  CHECK(levels_of(half, reduced(half, 4), [](std::size_t i) { return i % columns >= columns / 2; }) == 2);
+  const auto at_right = [](std::size_t i) { return i % columns >= columns / 2; };
+  CHECK(levels_of(half, reduced(half, 4), at_right) == 2);
+  // Or haven't written them yet.
+  const Picture all = tissue();
+  CHECK(levels_of(all, reduced(all, 4), at_right) == 2);
+  CHECK(levels_of(all, reduced(all, 4), [](std::size_t i) { return i % columns < 2; }) == 2);
+  // The slide's own picture where it has tiles, and text elsewhere.
+  const auto text = [](int x, int y) { return y % 24 >= 8 && x % 16 == 0 ? 20 : 250; };
+  const Picture left = reduced(all, 4);
+  CHECK(levels_of(half, grey_picture(512, 384, [&](int x, int y) { return x < 256 ? at(left, x, y) : text(x, y); }),
+                  at_right) == 1);
+  // Thin text on paper as blank as the slide's other half, in tiles too large for places to be judged one by one.
+  const Picture paper = grey_picture(512, 384, [](int x, int) { return x % (x < 256 ? 40 : 80) == 0 ? 20 : 243; });
+  CHECK(levels_of(
+            glass, paper, [](std::size_t i) { return i % 2 == 1; }, 1024) == 1);
 }
 
 TEST_CASE("real slides: levels stay however they were made, and labels are found (long)") {

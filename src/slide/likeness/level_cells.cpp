@@ -144,6 +144,24 @@ bool may_be_unwritten(const ComparedLevels& levels, const PixelRange& columns, c
   return std::ranges::any_of(tiles, [&](std::int64_t tile) { return is_shared(levels.slide, levels.larger, tile); });
 }
 
+TilesBeneath tiles_beneath(const ComparedLevels& levels, const LevelCell& cell) {
+  const auto inner = [](std::int64_t begin, std::int64_t size, double factor, std::int64_t of) {
+    const std::int64_t inset = size > 2 ? 1 : 0;
+    return PixelRange(begin + inset, begin + size - inset, factor, of);
+  };
+  const PixelRange columns = inner(cell.level_left(), cell.width, levels.plan.factor_x, levels.large.width);
+  const PixelRange rows = inner(cell.level_top(), cell.height, levels.plan.factor_y, levels.large.height);
+  const Level& large = levels.large;
+  TilesBeneath tiles;
+  for (std::int64_t row = rows.begin / large.tile_height; row * large.tile_height < rows.end; ++row) {
+    for (std::int64_t column = columns.begin / large.tile_width; column * large.tile_width < columns.end; ++column) {
+      ++tiles.all;
+      if (levels.slide.tile(levels.larger, row * large.columns + column).length != 0) ++tiles.there;
+    }
+  }
+  return tiles;
+}
+
 std::optional<CellSight> see(const ComparedLevels& levels, const LevelCell& cell) {
   const std::int64_t left = cell.level_left();
   const std::int64_t top = cell.level_top();

@@ -94,6 +94,16 @@ inline constexpr std::int64_t most_cell_pixels = std::int64_t{1} << 24;
 bool may_be_unwritten(const ComparedLevels& levels, const PixelRange& columns, const PixelRange& rows,
                       const std::vector<std::uint8_t>& samples);
 
+/// Tiles of the larger level beneath a cell.
+struct TilesBeneath {
+  std::size_t all = 0;
+  std::size_t there = 0;  ///< that the file has
+};
+
+/// But for what the cell's first and last pixels alone may touch: where the factor isn't whole, they reach over a
+/// neighbour.
+TilesBeneath tiles_beneath(const ComparedLevels& levels, const LevelCell& cell);
+
 /// What the larger level has there; nothing where it isn't whole.
 std::optional<CellSight> see(const ComparedLevels& levels, const LevelCell& cell);
 

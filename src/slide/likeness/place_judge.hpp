@@ -23,6 +23,9 @@ class PlaceJudge {
  public:
   explicit PlaceJudge(const ComparedLevels& levels) : levels_(levels) {}
 
+  /// Whether a cell is large enough, and has contrast as labels have, which noise and dust on glass don't.
+  static bool can_be_judged(const LevelCell& cell);
+
   /// Whether a cell can't have been made of what the larger level has there. It can, wherever its pixels lie between
   /// the least and the most that they and their neighbours cover, however it was reduced, displaced or blurred.
   /// Sharpening, codecs and other colours exceed that, but go with what the larger level has there, or some pixels
@@ -36,9 +39,6 @@ class PlaceJudge {
 
  private:
   static bool is_large_enough(const LevelCell& cell);
-
-  /// Large enough, and with contrast as labels have, which noise and dust on glass don't.
-  static bool can_be_judged(const LevelCell& cell);
 
   std::vector<CoveredPixels> covered_by(const LevelCell& cell, const CellSight& sight) const;
 
