@@ -58,6 +58,46 @@ TEST_CASE("DICOM: an image marked VOLUME that shows something else is no level")
   CHECK_THROWS_AS(slide->read_associated(0), SlideError);
 }
 
+TEST_CASE("DICOM: an image that shows the label is no level of one that doesn't, and no thumbnail") {
+  using Lines = std::vector<std::string>;
+  const TemporaryFolder folder;
+  const Picture picture = make_stained_picture(512, 384, 3);
+  // What SpecimenLabelInImage is; empty: nothing says it.
+  const auto open = [&](const std::string& of_level0, const std::string& of_level1, const std::string& of_thumbnail) {
+    const auto write = [&](const char* name, DicomFile file, const std::string& value) {
+      if (!value.empty()) file.set.text(0x00480010, "CS", value);
+      return folder.write(name, file.encode());
+    };
+    const Picture small = quarter(picture);
+    write("thumbnail.dcm", make_dicom(quarter(small), {.flavour = "THUMBNAIL", .instance = "1.2.3.3"}), of_thumbnail);
+    write("level-1.dcm", make_dicom(small, {.instance = "1.2.3.2", .spacing = "0.001\\0.001"}), of_level1);
+    return Slide::open(write("level-0.dcm", make_dicom(picture), of_level0));
+  };
+  for (const std::string no : {"NO", ""}) {
+    CAPTURE(no);
+    auto slide = open(no, no, no);
+    CHECK(slide->info().levels.size() == 2);
+    CHECK(slide->info().associated == Lines{"thumbnail"});
+    CHECK(slide->info().warnings == Lines{});
+    slide = open(no, "YES", "YES");
+    CHECK(slide->info().levels.size() == 1);
+    CHECK(slide->info().associated == Lines{"label", "macro"});
+    CHECK(slide->info().warnings ==
+          Lines{"the image of 256 x 192 pixels shows the slide's label (SpecimenLabelInImage (0048,0010) is YES), and "
+                "the largest image doesn't: it is no level"});
+    CHECK(slide->read_associated(0).size.width == 256);
+    CHECK(slide->read_associated(1).size.width == 128);
+  }
+  for (const std::string of_level1 : {"YES", "NO"}) {
+    CAPTURE(of_level1);
+    const auto slide = open("YES", of_level1, "NO");
+    CHECK(slide->info().levels.size() == 2);
+    CHECK(slide->info().warnings ==
+          Lines{"its largest image shows the slide's label (SpecimenLabelInImage (0048,0010) is YES): results show it, "
+                "too"});
+  }
+}
+
 TEST_CASE("DICOM: files of the folder that can't be read are told of") {
   const TemporaryFolder folder;
   write_two_levels(folder);

@@ -151,11 +151,8 @@ class SeriesOpener {
         continue;
       }
       if (other == nullptr || pixels_of(instance) > pixels_of(other->instance)) other = &file;
-      if (const char* name = associated_name(instance.flavour())) {
-        associated_.emplace_back(name, &file);
-      }
+      if (const char* name = associated_name(instance)) associated_.emplace_back(name, &file);
     }
-    std::ranges::stable_sort(associated_, {}, [](const auto& image) { return std::string_view(image.first); });
     if (levels_.empty()) throw_slide_error(path_, "its series has no image of flavour VOLUME (ImageType (0008,0008))");
     if (other == nullptr) return;
     const auto* largest =
@@ -168,10 +165,13 @@ class SeriesOpener {
     return static_cast<double>(instance.width) * static_cast<double>(instance.height);
   }
 
-  static const char* associated_name(const std::string& flavour) {
+  /// A thumbnail is of the levels. One that shows the label is of the whole glass.
+  static const char* associated_name(const Instance& instance) {
+    const std::string flavour = instance.flavour();
     if (flavour == "LABEL") return "label";
     if (flavour == "OVERVIEW") return "macro";
-    return flavour == "THUMBNAIL" ? "thumbnail" : nullptr;
+    if (flavour == "THUMBNAIL") return instance.shows_label ? "macro" : "thumbnail";
+    return nullptr;
   }
 
   void read_levels(OpenBudget& budget) {
@@ -194,7 +194,7 @@ class SeriesOpener {
   }
 
   /// The levels' files, image by image, the largest image first.
-  std::vector<std::vector<OpenFile*>> images() const {
+  std::vector<std::vector<OpenFile*>> images() {
     std::map<std::string, std::vector<OpenFile*>> by_image;
     for (OpenFile* file : levels_) {
       const Instance& instance = file->instance;
@@ -212,6 +212,7 @@ class SeriesOpener {
       return std::tuple(-instance.width, -instance.height, instance.mm_x.value_or(0.0));
     };
     std::ranges::sort(images, {}, size_of);
+    leave_out_labels(images);
     // Small levels in whole tiles may have one size, and pixels of several.
     const auto is_twice = [&](const std::vector<OpenFile*>& one, const std::vector<OpenFile*>& next) {
       const Instance& a = one.front()->instance;
@@ -229,8 +230,31 @@ class SeriesOpener {
     return images;
   }
 
+  /// A level of a slide without its label has none, either. One that shows it becomes an associated image.
+  void leave_out_labels(std::vector<std::vector<OpenFile*>>& images) {
+    const auto shows_label = [](const std::vector<OpenFile*>& files) {
+      return std::ranges::any_of(files, [](const OpenFile* file) { return file->instance.shows_label; });
+    };
+    std::vector<std::string>& lines = slide_.info.warnings;
+    if (shows_label(images.front())) {
+      lines.emplace_back(
+          "its largest image shows the slide's label (SpecimenLabelInImage (0048,0010) is YES): results show it, too");
+      return;
+    }
+    std::erase_if(images, [&](const std::vector<OpenFile*>& files) {
+      if (!shows_label(files)) return false;
+      const Instance& instance = files.front()->instance;
+      lines.push_back("the image of " + std::to_string(instance.width) + " x " + std::to_string(instance.height) +
+                      " pixels shows the slide's label (SpecimenLabelInImage (0048,0010) is YES), and the largest "
+                      "image doesn't: it is no level");
+      if (files.size() == 1) associated_.emplace_back("label", files.front());
+      return true;
+    });
+  }
+
   /// One that is damaged is no reason to refuse the slide.
   void read_associated(OpenBudget& budget) {
+    std::ranges::stable_sort(associated_, {}, [](const auto& image) { return std::string_view(image.first); });
     for (const auto& [name, file] : associated_) {
       auto image = std::make_unique<Slide::Impl>(options_);
       image->info.path = path_;

@@ -89,6 +89,8 @@ class InstanceReader {
   }
 
  private:
+  static constexpr std::uint64_t longest_text = 256;  ///< bytes, of what pixels don't depend on
+
   /// The group of elements about the file, which is explicit. \returns where the next group begins
   std::uint64_t read_meta() {
     return reader_.read_group(preamble_bytes + 4, 2, [this](const Element& element) -> std::uint64_t {
@@ -188,6 +190,9 @@ class InstanceReader {
       case 0x00480007:
         to.height = number(element, "TotalPixelMatrixRows");
         return 0;
+      case 0x00480010:
+        to.shows_label = element.length <= longest_text && reader_.text(element, "SpecimenLabelInImage") == "YES";
+        return 0;
       case 0x00480102:
         to.orientation = orientation_of(element);
         return 0;
@@ -270,15 +275,13 @@ class InstanceReader {
 
   /// Pixels are read whatever it says: one that can't be read is none.
   std::optional<double> decimal_of(const Element& element, const char* keyword) {
-    constexpr std::uint64_t most_bytes = 64;
-    if (element.length > most_bytes) return std::nullopt;
+    if (element.length > longest_text) return std::nullopt;
     return decimal_number(reader_.text(element, keyword));
   }
 
   /// Pixels are read whatever it says: one that can't be read is none.
   std::optional<std::array<double, 6>> orientation_of(const Element& element) {
-    constexpr std::uint64_t most_bytes = 256;
-    if (element.length > most_bytes) return std::nullopt;
+    if (element.length > longest_text) return std::nullopt;
     std::vector<std::string> values = reader_.texts(element, "ImageOrientationSlide");
     std::array<double, 6> cosines{};
     if (values.size() != cosines.size()) return std::nullopt;
@@ -330,10 +333,9 @@ class InstanceReader {
 
   /// WholeSlideMicroscopyImageFrameTypeSequence. Pixels are read whatever it says: one that can't be read is none.
   std::uint64_t read_frame_type(const Element& sequence) {
-    constexpr std::uint64_t most_bytes = 256;
     return reader_.read_items(sequence, [this](const Extent& item) {
       return reader_.read_data_set(item, [this](const Element& inside) -> std::uint64_t {
-        if (inside.tag != 0x00089007 || inside.length > most_bytes) return 0;
+        if (inside.tag != 0x00089007 || inside.length > longest_text) return 0;
         const std::vector<std::string> values = reader_.texts(inside, "FrameType");
         std::string& flavour = instance_.frame_flavour;
         const bool agrees = flavour.empty() || flavour == instance_.flavour();
@@ -418,8 +420,7 @@ class InstanceReader {
 
   /// Nobody needs a frame's beside the one that all frames share: one that can't be read is none.
   std::optional<Spacing> spacing_of(const Element& element) {
-    constexpr std::uint64_t most_bytes = 256;
-    if (element.length > most_bytes) return std::nullopt;
+    if (element.length > longest_text) return std::nullopt;
     std::vector<std::string> values = reader_.texts(element, "PixelSpacing");
     if (values.size() != 2) return std::nullopt;
     const std::optional<double> rows = decimal_number(std::move(values[0]));

@@ -74,6 +74,7 @@ struct Instance {
   std::uint64_t icc_at = 0;
   std::uint64_t icc_bytes = 0;     ///< 0: no profile
   bool has_misplaced_icc = false;  ///< it lies outside of OpticalPathSequence
+  bool shows_label = false;        ///< SpecimenLabelInImage
 
   /// Where a frame says that it is.
   struct Position {
