@@ -42,7 +42,8 @@ std::optional<CsvRecord> CsvReader::next() {
 
 CsvRecord CsvReader::next_record() {
   CsvRecord record;
-  record.line = line_;
+  record.line = record_line_ = line_;
+  record_at_ = at_;
   do {
     if (record.fields.size() == most_csv_fields) {
       fail(record.line, "more than " + std::to_string(most_csv_fields) + " fields in one record");
@@ -53,9 +54,15 @@ CsvRecord CsvReader::next_record() {
   return record;
 }
 
+void CsvReader::check_length() const {
+  if (at_ - record_at_ <= most_csv_bytes) return;
+  fail(record_line_, "more than " + std::to_string(most_csv_bytes >> 20) + " MiB in one record");
+}
+
 std::string CsvReader::plain_field() {
   const std::size_t begin = at_;
   while (!at_line_end() && text_[at_] != separator_) ++at_;
+  check_length();
   return std::string(text_.substr(begin, at_ - begin));
 }
 
@@ -69,8 +76,10 @@ std::string CsvReader::quoted_field() {
       if (!at('"')) break;
     }
     if (text_[at_] == '\n') ++line_;
+    check_length();
     field += text_[at_];
   }
+  check_length();
   if (!at_line_end() && text_[at_] != separator_) fail_after_quote();
   return field;
 }

@@ -16,6 +16,8 @@ struct CsvRecord {
 
 /// Most fields of a record: a table may have a column for each gene.
 inline constexpr std::size_t most_csv_fields = std::size_t{1} << 16;
+/// Most bytes of a record in its text: 256 a field. Its copies are as long.
+inline constexpr std::size_t most_csv_bytes = std::size_t{1} << 24;
 
 /// Splits RFC 4180 text into records, one at a time: quoted fields may hold commas, doubled quotes and line ends;
 /// records end in LF, CRLF or CR; empty lines are skipped.
@@ -27,7 +29,7 @@ class CsvReader {
       : text_(text), origin_(origin), separator_(separator), line_(line) {}
 
   /// The next record; nothing at the end. \throws ConfigError that names the line, for a quote that isn't closed, text
-  /// after a closing quote, or a record of more than `most_csv_fields` fields.
+  /// after a closing quote, or a record of more than `most_csv_fields` fields or `most_csv_bytes`.
   std::optional<CsvRecord> next();
 
  private:
@@ -36,6 +38,7 @@ class CsvReader {
   [[noreturn]] void fail(std::size_t line, const std::string& what) const;
   [[noreturn]] void fail_after_quote() const;
   CsvRecord next_record();
+  void check_length() const;
   std::string plain_field();
   std::string quoted_field();
   void skip_line_end();
@@ -45,6 +48,8 @@ class CsvReader {
   char separator_;
   std::size_t at_ = 0;
   std::size_t line_;
+  std::size_t record_at_ = 0;  ///< where the record begins
+  std::size_t record_line_ = 1;
 };
 
 /// All records of a text, whose byte order mark is skipped. \throws ConfigError as `CsvReader::next`

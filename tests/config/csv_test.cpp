@@ -63,3 +63,13 @@ TEST_CASE("a record of CSV has as many fields as tables have, and no more") {
   CHECK_THROWS_WITH_AS(parse_csv("a\n" + all + ",\n", "x.csv"), "x.csv:2: more than 65536 fields in one record",
                        ConfigError);
 }
+
+TEST_CASE("a record of CSV has so many bytes, and no more") {
+  const std::string all(most_csv_bytes, 'a');
+  CHECK(parse_csv("a\n" + all + "\n", "x.csv").at(1).fields.front().size() == most_csv_bytes);
+  // In one field, in several, in quotes, and over several lines.
+  for (const std::string& record : {all + "a", "a," + all, "\"" + all + "\"", "\"\n\n" + all + "\""}) {
+    CHECK_THROWS_WITH_AS(parse_csv("a\n" + record + "\n", "x.csv"), "x.csv:2: more than 16 MiB in one record",
+                         ConfigError);
+  }
+}

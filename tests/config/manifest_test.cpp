@@ -105,6 +105,17 @@ TEST_CASE("blank columns at the end of a header are counted once, whatever the n
 }
 
 #ifndef SLIDESTREAM_SANITIZED  // sanitizers keep memory of their own
+TEST_CASE("a header of any length takes no memory beyond a record's") {
+  const std::string long_name(std::size_t{40} << 20, 'a');
+  for (const std::string& text : {"path," + long_name + "\na.svs,1\n", "path;\"" + long_name + "\"\na.svs;1\n"}) {
+    Lines warnings;
+    if (!runtime::reset_peak_memory()) return;
+    const std::uint64_t before = runtime::peak_memory().value_or(0);
+    CHECK_THROWS_WITH_AS(entries_of(text, warnings), "list.csv:1: more than 16 MiB in one record", ConfigError);
+    CHECK(runtime::peak_memory().value_or(0) - before < (std::uint64_t{64} << 20));
+  }
+}
+
 TEST_CASE("blank cells of a CSV take no memory beyond their record") {
   const std::string cells(most_csv_fields - 1, ',');
   std::string text = "path" + cells + "\n";
