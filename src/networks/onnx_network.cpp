@@ -231,7 +231,8 @@ class OnnxNetwork final : public Network {
   mutable std::map<int, std::shared_ptr<const OnnxSession>> others_;  ///< by GPU; guarded by mutex_
 };
 
-/// Settings, and what the file looked like: the same again is the same network.
+/// Settings, and what the system says of the files: the same again is the same network. Taken before they are read, so
+/// that what is written meanwhile is seen the next time.
 std::string key_of(const Config& config) {
   std::string text;
   for (const ConfigKey& key : config_keys()) {
@@ -239,15 +240,8 @@ std::string key_of(const Config& config) {
       text += to_toml_value(key.get(config)) + '\n';
     }
   }
-  const std::filesystem::path file = config.model.file;
-  std::vector<std::filesystem::path> files = {file};
-  for (const std::string& name : weight_files(file)) files.push_back(file.parent_path() / name);
-  for (const auto& each : files) {
-    std::error_code error;
-    text += std::to_string(std::filesystem::file_size(each, error)) + ' ';
-    text += std::to_string(std::filesystem::last_write_time(each, error).time_since_epoch().count()) + '\n';
-  }
-  return text;
+  const NetworkState state = state_of_network(config.model.file);
+  return text + state.written + state.changed;
 }
 
 }  // namespace

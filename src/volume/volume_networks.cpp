@@ -354,6 +354,7 @@ NetworkNeeds VolumeNetworks::measured_on_gpu(std::size_t network) {
     const std::uint64_t now = networks::free_memory(gpu);
     return before > now ? before - now : 0;
   };
+  if (network == 0) first_state_ = networks::state_of_network(files_.front());
   const auto session = open(network);
   check_like_first(network, *session);
   const std::uint64_t loaded = std::max(taken(), networks::bytes_of_network(files_[network]));
@@ -409,6 +410,8 @@ std::shared_ptr<const LoadedNetwork> VolumeNetworks::load(std::size_t network, s
   if (network == 0 && place == 0) {
     const std::lock_guard lock(mutex_);
     session = std::move(first_);
+    // It was loaded before the run's settings told what its files hold.
+    if (session != nullptr && networks::state_of_network(files_.front()) != first_state_) session.reset();
   }
   if (session == nullptr) {
     session = open(network, place);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "networks/device_scores.hpp"
+#include "networks/onnx_files.hpp"
 #include "networks/onnx_session.hpp"
 #include "volume/fusion.hpp"
 #include "volume/loaded_network.hpp"
@@ -90,6 +91,7 @@ class VolumeNetworks {
   mutable std::vector<std::vector<FragmentMemory>> kept_;  ///< by GPU; guarded by mutex_
   /// The first network on the first GPU, as it was loaded to be measured, until `load` takes it; guarded by mutex_.
   mutable std::shared_ptr<const networks::OnnxSession> first_;
+  networks::NetworkState first_state_;  ///< of its files, before it was loaded
 };
 
 }  // namespace slidestream::volume

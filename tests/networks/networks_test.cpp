@@ -14,6 +14,7 @@
 #include <slidestream/error.hpp>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "networks/normalisation.hpp"
@@ -245,6 +246,31 @@ TEST_CASE("Shapes say what a network gives") {
   CHECK(features->tiles().tissue_only);
   // Asked again it is the same.
   CHECK(open_network(running(folder + "/features.onnx")) == features);
+}
+
+TEST_CASE("A network is loaded again where its file was written since, also if the time was put back") {
+  if (models().empty()) return;
+  const TemporaryFolder folder;
+  const fs::path file = folder / "identity.onnx";
+  fs::copy_file(models() + "/identity.onnx", file);
+  const auto time_of_change = [&file] {
+    struct ::stat about {};
+    REQUIRE(::stat(file.c_str(), &about) == 0);
+    return std::pair{about.st_ctim.tv_sec, about.st_ctim.tv_nsec};
+  };
+  const auto network = open_network(running(file.string()));
+  CHECK(open_network(running(file.string())) == network);
+  const auto written = fs::last_write_time(file);
+  const auto changed = time_of_change();
+  const int first = std::ifstream(file, std::ios::binary).get();
+  // The system's clock of files has steps of some milliseconds.
+  do {
+    std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).put(static_cast<char>(first));
+    fs::last_write_time(file, written);
+  } while (time_of_change() == changed);
+  const auto again = open_network(running(file.string()));
+  CHECK(again != network);
+  CHECK(open_network(running(file.string())) == again);
 }
 
 TEST_CASE("A batch gives the same bits whenever it is run, by whatever session and thread") {

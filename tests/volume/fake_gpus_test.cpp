@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 #include <map>
 #include <memory>
@@ -244,6 +245,19 @@ TEST_CASE("gpu.devices says which GPU has the networks, and the first one isn't 
   CHECK(test.run(paths).devices == 2);
   CHECK(test.made().loaded.size() == 1);
   CHECK(test.used() == std::set<std::string>{"1"});
+}
+
+TEST_CASE("the first network is loaded again where its file was written since it was measured") {
+  Case test(1);
+  test.config.gpu.devices = {1};
+  for (const bool is_written : {false, true}) {
+    CAPTURE(is_written);
+    const VolumeNetworks networks(test.config);
+    test.made().loaded.clear();
+    if (is_written) std::ofstream(test.config.volume.networks + "/network-0.onnx", std::ios::app) << " again";
+    networks.load(0);
+    CHECK(test.made().loaded.size() == (is_written ? 1 : 0));
+  }
 }
 
 TEST_CASE("a GPU without room for a network is refused before the run, and so is one that isn't there") {
