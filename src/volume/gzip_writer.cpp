@@ -15,10 +15,10 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-/// Bytes that one thread compresses at a time.
-constexpr std::size_t piece_bytes = std::size_t{1} << 20;
+/// Bytes that one thread compresses at a time: few, so that all threads share the last volume of a run.
+constexpr std::size_t piece_bytes = std::size_t{1} << 16;
 /// Pieces in memory.
-constexpr std::size_t at_once = 32;
+constexpr std::size_t at_once = 512;
 /// How far back deflate looks.
 constexpr std::size_t window = std::size_t{1} << 15;
 constexpr int no_head = -15;

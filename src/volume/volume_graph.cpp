@@ -368,15 +368,16 @@ class Graph final : public VolumeGraph {
     {
       const runtime::StageMeter::Busy busy(fuse_meter_);
       guarded(*work, "fuse", [&] {
-        release_memory(work->samples);
         if (config_.volume.fusion == VolumeFusion::blend) {
           make_image(*work);
         } else {
           make_labels(*work, networks_.sample());
         }
-        work->fusion.reset();
       });
     }
+    // They are freed without the lock, while another thread writes.
+    const std::vector<float> samples = std::move(work->samples);
+    const std::unique_ptr<Fusion> fusion = std::move(work->fusion);
     const std::lock_guard lock(mutex_);
     write_.try_put(work);
   }

@@ -13,6 +13,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "output/atomic_file.hpp"
@@ -91,6 +92,17 @@ TEST_CASE("a gzip file has equal bytes for any number of threads") {
   }
   // Two thirds repeat what is 3,000 bytes before, pieces or not.
   CHECK(first.size() < all.size() / 2);
+}
+
+TEST_CASE("a megabyte is work for many threads") {
+  const TemporaryFolder folder;
+  std::ifstream file(written(folder, {}, some_bytes(mib)), std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  // Each piece but the last ends so.
+  constexpr std::string_view flush("\x00\x00\xff\xff", 4);
+  std::size_t pieces = 1;
+  for (std::size_t at = bytes.find(flush); at != std::string::npos; at = bytes.find(flush, at + 1)) ++pieces;
+  CHECK(pieces >= 16);
 }
 
 }  // namespace
