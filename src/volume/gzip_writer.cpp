@@ -22,7 +22,8 @@ constexpr std::size_t at_once = 512;
 /// How far back deflate looks.
 constexpr std::size_t window = std::size_t{1} << 15;
 constexpr int no_head = -15;
-constexpr int compression_level = 6;
+/// Of labels level 6 takes three times as long, for files that are a tenth to a third smaller.
+constexpr int compression_level = 4;
 
 const Bytef* bytes_of(Bytes bytes) { return reinterpret_cast<const Bytef*>(bytes.data()); }
 
