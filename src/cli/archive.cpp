@@ -21,6 +21,7 @@
 #include "ledger/ledger_view.hpp"
 #include "ledger/map_files.hpp"
 #include "ledger/owner.hpp"
+#include "ledger/shard.hpp"
 #include "ledger/stored_map.hpp"
 #include "output/atomic_file.hpp"
 #include "output/folders.hpp"
@@ -63,7 +64,8 @@ Archive::Archive(const Config& config, const ExpandedInputs& inputs, const RunOp
   for (const char* folder : {"", "maps", "images", "features", "coords"}) {
     remove_leftovers(fs::path(config.output.dir) / folder);
   }
-  start_ = ledger_->begin(manifest_, options.retry_failed, options.overwrite ? offer_to_overwrite : "");
+  start_ = ledger_->begin(manifest_, options.retry_failed, options.overwrite ? offer_to_overwrite : "",
+                          options.shard.empty() ? 0 : parse_shard(options.shard).count);
   map_files_ = map_files(config, *ledger_, manifest_);
   check_map_places(config.output.dir, map_files_);
   place_maps();

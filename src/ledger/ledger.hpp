@@ -122,7 +122,9 @@ class Ledger {
   /// Enters the manifest and finds what is to be done. A slide whose artifacts aren't all there in their sizes is, and
   /// one whose map isn't what was written, as far as maps are looked at. \throws DamagedError where one can't be read.
   /// \param retried_cause  also what failed by a cause with this text is tried again; empty: none
-  LedgerStart begin(const std::vector<ManifestEntry>& manifest, bool retry_failed, std::string_view retried_cause = {});
+  /// \param shards  how many there are of which the manifest has one; 0: it isn't split
+  LedgerStart begin(const std::vector<ManifestEntry>& manifest, bool retry_failed, std::string_view retried_cause = {},
+                    int shards = 0);
 
   /// Slides that aren't to be done now and whose files a process had begun when it died; and those given up.
   struct LeftSlides {

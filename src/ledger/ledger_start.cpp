@@ -11,6 +11,7 @@
 #include "ledger/ledger.hpp"
 #include "ledger/map_files.hpp"
 #include "ledger/schema.hpp"
+#include "ledger/shard.hpp"
 #include "ledger/slide_counts.hpp"
 #include "ledger/slide_row.hpp"
 #include "ledger/status.hpp"
@@ -134,8 +135,8 @@ void Ledger::note_unwritten(const std::set<std::size_t>& slides) {
   });
 }
 
-LedgerStart Ledger::begin(const std::vector<ManifestEntry>& manifest, bool retry_failed,
-                          std::string_view retried_cause) {
+LedgerStart Ledger::begin(const std::vector<ManifestEntry>& manifest, bool retry_failed, std::string_view retried_cause,
+                          int shards) {
   LedgerStart start;
   std::vector<std::optional<SlideIdentity>> found(manifest.size());
   for (std::size_t i = 0; i < manifest.size(); ++i) {
@@ -149,6 +150,7 @@ LedgerStart Ledger::begin(const std::vector<ManifestEntry>& manifest, bool retry
     const SlideCounts shortages = counts_of_undone(database_, shortages_name);
     const SlideCounts unwritten = counts_of_undone(database_, unwritten_name);
     forget_manifest();
+    store_shards(database_, shards);
     EntryStatements with(database_, bins_);
     const std::unordered_set<std::int64_t> with_files = slides_with_files(database_);
     for (std::size_t i = 0; i < manifest.size(); ++i) {

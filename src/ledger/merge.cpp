@@ -19,6 +19,7 @@
 #include "ledger/map_files.hpp"
 #include "ledger/owner.hpp"
 #include "ledger/schema.hpp"
+#include "ledger/shard.hpp"
 #include "ledger/slide_row.hpp"
 #include "ledger/status.hpp"
 #include "ledger/stored_map.hpp"
@@ -85,6 +86,23 @@ std::vector<std::pair<std::string, std::string>> check_settings(std::vector<Part
                       (is_version(difference->key) ? "; join the folders of each version by themselves" : ""));
   }
   return wanted;
+}
+
+/// What is left of a run of more shards has an earlier list's slides. \throws ConfigError.
+void check_shards(const std::vector<Part>& parts) {
+  const Part* first = nullptr;
+  std::int64_t of_first = 0;
+  for (const Part& part : parts) {
+    const std::int64_t shards = stored_shards(*part.database);
+    if (shards == 0 || shards == of_first) continue;
+    if (first != nullptr) {
+      throw ConfigError(part.folder + ": has a shard of " + std::to_string(shards) + ", and " + first->folder +
+                        " one of " + std::to_string(of_first) +
+                        "; leave out the folders of one of these numbers, or start their shards again");
+    }
+    first = &part;
+    of_first = shards;
+  }
 }
 
 void add_places(Part& part, Places& places) {
@@ -397,6 +415,7 @@ MergeResult merge_ledgers(const std::vector<std::string>& folders, const std::st
     tell_left_out(parts.back(), result);
   }
   const auto settings = check_settings(parts);
+  check_shards(parts);
   // What doesn't decide results may differ between parts; which is kept mustn't depend on their order.
   result.config = std::ranges::min_element(parts, {}, &Part::configuration)->config;
   result.config.output.dir = out;

@@ -40,9 +40,9 @@ struct MergeResult {
 
 /// Joins the ledgers of several output folders in `out`, all or nothing, and writes the files of results there. They
 /// follow from `folders` alone, in any order: what an earlier merge left in `out` is replaced.
-/// \throws ConfigError when they can't be joined: other settings or versions, the same slide with different results,
-/// `out` holds slides that none of them has, or something there has a map's name and isn't in its ledger; OutputError
-/// when one can't be read or the ledger in `out` can't be written.
+/// \throws ConfigError when they can't be joined: other settings, versions or numbers of shards, the same slide with
+/// different results, `out` holds slides that none of them has, or something there has a map's name and isn't in its
+/// ledger; OutputError when one can't be read or the ledger in `out` can't be written.
 MergeResult merge_ledgers(const std::vector<std::string>& folders, const std::string& out,
                           const MergeOptions& options = {});
 

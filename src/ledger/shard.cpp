@@ -63,4 +63,16 @@ std::vector<int> shards_of(const std::vector<std::string>& paths, const std::vec
   return shards;
 }
 
+void store_shards(Database& database, int count) {
+  database.execute("DELETE FROM meta WHERE name = 'shards'");
+  if (count == 0) return;
+  Statement store(database, "INSERT INTO meta VALUES('shards', ?1)");
+  store.bind(1, std::int64_t{count}).run();
+}
+
+std::int64_t stored_shards(Database& database) {
+  Statement select(database, "SELECT value FROM meta WHERE name = 'shards' AND typeof(value) = 'integer'");
+  return select.step() ? select.integer(0) : 0;
+}
+
 }  // namespace slidestream

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ledger/database.hpp"
+
 namespace slidestream {
 
 /// One of several equal parts of a manifest, for as many processes.
@@ -25,5 +27,10 @@ Shard parse_shard(std::string_view text);
 /// for the same sizes, in any order. `sizes` is asked for when `by` is size, and is as long as `paths` then.
 std::vector<int> shards_of(const std::vector<std::string>& paths, const std::vector<std::uint64_t>& sizes, int count,
                            Shard::By by);
+
+/// Notes in a ledger, within a transaction, how many shards its last start was one of. 0: it had all slides.
+void store_shards(Database& database, int count);
+/// 0 where that isn't known, too.
+std::int64_t stored_shards(Database& database);
 
 }  // namespace slidestream

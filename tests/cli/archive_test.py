@@ -907,6 +907,21 @@ class Shards(ArchiveCase):
         result = run("merge", self.folder / "1", self.folder / "3", "--out", self.out)
         self.assertOneLine(result, 2, "slide-000.svs: has another result in")
 
+    def test_folders_of_more_shards_than_now_are_refused(self):
+        slides = self.tiny_slides(6)
+        for number in 1, 2, 3:
+            self.assertEqual(run(slides, "--out", self.folder / f"part-{number}", "--shard", f"{number}/3").returncode, 0)
+        (slides / "slide-005.svs").unlink()
+        for number in 1, 2:
+            result = run(slides, "--out", self.folder / f"part-{number}", "--shard", f"{number}/2", "--fresh")
+            self.assertEqual(result.returncode, 0, result.stderr)
+        parts = [self.folder / f"part-{number}" for number in (1, 2, 3)]
+        result = run("merge", *parts, "--out", self.out)
+        self.assertOneLine(result, 2, f"{parts[2]}: has a shard of 3, and {parts[0]} one of 2; leave out the folders")
+        self.assertFalse((self.out / "slides.csv").exists())
+        self.assertEqual(run("merge", *parts[:2], "--out", self.out).returncode, 0)
+        self.assertEqual(len(self.rows()), 5)
+
     def test_a_repeated_merge_has_what_the_folders_have(self):
         slides = self.tiny_slides(20)
         parts = [self.folder / "1", self.folder / "2"]

@@ -395,6 +395,41 @@ TEST_CASE("slides that a part's last list didn't name are left out, and said to 
   CHECK(contains(merged.warnings[0], a + ": 2 slides of its earlier runs weren't among its last inputs"));
 }
 
+TEST_CASE("parts of different numbers of shards are refused") {
+  const TemporaryFolder folder;
+  const auto manifest = make_files(folder, 3);
+  const auto start = [&](const char* name, int shards) {
+    const Config config = ledger_config(folder / name);
+    Ledger ledger(config);
+    ledger.begin(manifest, false, {}, shards);
+    return config.output.dir;
+  };
+  make_part(ledger_config(folder / "a"), manifest, {0, 1, 2});
+  make_part(ledger_config(folder / "c"), manifest, {0, 1, 2});
+  const std::string a = start("a", 2);
+  const std::string b = start("b", 2);
+  const std::string c = start("c", 3);
+  const std::string out = (folder / "out").string();
+  const auto refusal = [&](const std::vector<std::string>& folders) {
+    return message_of<ConfigError>([&] { merge_ledgers(folders, out, {true, {}}); });
+  };
+  constexpr const char* remedy = "; leave out the folders of one of these numbers, or start their shards again";
+  CHECK(refusal({a, b, c}) == c + ": has a shard of 3, and " + a + " one of 2" + remedy);
+  CHECK(refusal({c, b}) == b + ": has a shard of 2, and " + c + " one of 3" + remedy);
+  CHECK_FALSE(fs::exists(out));
+  CHECK(merge_ledgers({a, b}, out).corpus.done == 3);
+  // What isn't split goes with any.
+  CHECK(start("c", 0) == c);
+  CHECK(merge_ledgers({a, b, c}, out).corpus.done == 3);
+  CHECK(start("c", 1) == c);
+  CHECK(contains(refusal({a, b, c}), c + ": has a shard of 1"));
+  // The last start of a folder counts.
+  CHECK(start("c", 2) == c);
+  CHECK(merge_ledgers({a, b, c}, out).corpus.done == 3);
+  // Joined results are of no shard.
+  CHECK(merge_ledgers({out, start("c", 3)}, (folder / "second").string()).corpus.done == 3);
+}
+
 TEST_CASE("sums that 128 bits don't hold are refused") {
   const TemporaryFolder folder;
   const auto manifest = make_files(folder, 2);
