@@ -52,7 +52,9 @@ bool is_own_tiff(const fs::path& file) {
 
 bool is_own_page(const fs::path& file) {
   constexpr std::size_t head = 4096;
-  return first_bytes(file, head).find("<title>slidestream report</title>") != std::string::npos || is_view_page(file);
+  // Anybody's page may have the title.
+  constexpr std::string_view generator = "\n<meta name=\"generator\" content=\"slidestream report\">\n";
+  return first_bytes(file, head).find(generator) != std::string::npos || is_view_page(file);
 }
 
 bool is_own_deep_zoom(const fs::path& file) {

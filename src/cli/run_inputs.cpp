@@ -6,8 +6,8 @@
 #include <array>
 #include <cstddef>
 #include <filesystem>
-#include <iterator>
 #include <slidestream/error.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -62,19 +62,39 @@ std::string bare_name(const std::filesystem::path& slide) {
 }
 
 /// Slides of the formats that this program writes, first those that are probably its own: they are named as OME-TIFF,
-/// or as another slide is.
+/// or as images of another slide are. Others are left out if they have the suffix of a scanner's slides: archives have
+/// thousands of these.
 std::vector<std::string> possible_own_images(const std::vector<std::string>& slides) {
   std::unordered_map<std::string, std::size_t> names;
   for (const std::string& slide : slides) ++names[bare_name(slide)];
-  constexpr std::array<std::string_view, 3> suffixes = {".tif", ".tiff", ".dcm"};
-  std::vector<std::string> possible;
-  std::ranges::copy_if(slides, std::back_inserter(possible), [&](const std::string& slide) {
+  // NAME, or NAME.OPERATOR.
+  const auto is_of_another = [&names](const std::string& slide) {
+    const std::string name = bare_name(slide);
+    if (names[name] > 1) return true;
+    for (std::size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1)) {
+      if (names.contains(name.substr(0, dot))) return true;
+    }
+    return false;
+  };
+  const auto ends_in = [](const std::string& slide, std::span<const std::string_view> suffixes) {
     return std::ranges::any_of(suffixes, [&](std::string_view suffix) { return has_suffix(slide, suffix); });
-  });
-  std::stable_partition(possible.begin(), possible.end(), [&](const std::string& slide) {
-    return has_suffix(slide, ".ome.tif") || has_suffix(slide, ".ome.tiff") || names[bare_name(slide)] > 1;
-  });
-  return possible;
+  };
+  constexpr std::array<std::string_view, 3> suffixes = {".tif", ".tiff", ".dcm"};
+  constexpr std::array<std::string_view, 2> of_scanners = {".svs", ".btf"};
+  constexpr std::array<std::string_view, 4> of_ome = {".ome.tif", ".ome.tiff", ".ome.svs", ".ome.btf"};
+  std::vector<std::string> probable;
+  std::vector<std::string> others;
+  for (const std::string& slide : slides) {
+    const bool may_be_other = ends_in(slide, suffixes);
+    if (!may_be_other && !ends_in(slide, of_scanners)) continue;
+    if (ends_in(slide, of_ome) || is_of_another(slide)) {
+      probable.push_back(slide);
+    } else if (may_be_other) {
+      others.push_back(slide);
+    }
+  }
+  probable.insert(probable.end(), others.begin(), others.end());
+  return probable;
 }
 
 /// A slide and its conversion would both count.

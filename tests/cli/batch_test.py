@@ -86,7 +86,7 @@ class Targets(BatchCase):
     def test_files_of_other_programs(self):
         slide = self.folder_of("a.svs") / "a.svs"
         self.assertDone(run(slide, "--out", self.out))
-        foreign = {"page.html": b"<html><title>my notes</title></html>", "trace.json": b'{"traceEvents": []}',
+        foreign = {"page.html": b"<!doctype html>\n<title>slidestream report</title>\n", "trace.json": b'{"traceEvents": []}',
                    "node.prom": b"# HELP node_load1 1m load average.\n", "made.svs": b"II*\0 something else"}
         for name, content in foreign.items():
             (self.folder / name).write_bytes(content)
@@ -356,6 +356,18 @@ class OwnResults(BatchCase):
         self.assertIn(told, self.assertDone(run(slides, "--out", self.out)).stderr)
         (slides / "a.svs").unlink()
         self.assertNotIn("slidestream wrote", self.assertDone(run(slides, "--out", self.folder / "alone")).stderr)
+
+    def test_images_that_were_renamed_are_counted(self):
+        slides = self.folder_of("a.svs", "b.svs", "c.svs")
+        self.assertDone(run("convert", slides, "--out", slides / "converted"))
+        # Without its ledger the folder is no run's.
+        (slides / "converted/run.sqlite").rename(self.folder / "run.sqlite")
+        images = slides / "converted/images"
+        (images / "a.identity.ome.tif").rename(images / "a.identity.svs")
+        (images / "b.identity.ome.tif").rename(images / "b.svs")
+        result = self.assertDone(run(slides, "--out", self.out))
+        self.assertEqual(len(self.rows()), 6)
+        self.assertIn("3 of 6 slides are images that slidestream wrote", result.stderr)
 
     def test_conversions_of_every_format_are_said_to_count_twice(self):
         for number, (slide, image) in enumerate((("a.svs", "a.tif"), ("b.svs", "other.TIFF"), ("c.svs", "c.dicom"))):
