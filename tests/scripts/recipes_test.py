@@ -75,7 +75,7 @@ class Scripts(Case):
         self.assertEqual(len(found), 2)
         (self.folder / "x").touch()
         for script in found:
-            script = script.replace("{output:q}", str(self.folder / "mark"))
+            script = re.sub(r"\{output(\.mark)?:q\}", str(self.folder / "mark"), script)
             script = re.sub(r"\{[A-Za-z.:]+\}", str(self.folder / "x"), script)
             self.assertStatuses(script.replace("{{", "{").replace("}}", "}"))
 
@@ -88,16 +88,17 @@ class Scripts(Case):
 
     def test_paths_have_spaces(self):
         out = self.folder / "the results"
-        for number in 1, 2:
-            (out / f"part-{number}").mkdir(parents=True)
         slides = self.folder / "the slides.list"
         slides.write_text("a.svs\n")
         values = {"SLIDES": str(slides), "OUT": str(out), "SHARDS": "2", "wildcards.number": "2",
-                  "output": str(self.folder / "the mark"), "params.slides": str(slides), "params.out": str(out),
+                  "output": str(self.folder / "the mark"), "output.mark": str(self.folder / "the merge's mark"),
+                  "params.slides": str(slides), "params.out": str(out),
                   "params.shards": "2", "number": "2"}
 
         def in_snakemake(match):
             name, _, quoted = match[1].partition(":")
+            if isinstance(values[name], list):
+                return shlex.join(values[name])
             return shlex.quote(values[name]) if quoted == "q" else values[name]
 
         def in_nextflow(script):
@@ -108,6 +109,7 @@ class Scripts(Case):
         mark = self.folder / "the first mark"
         mark.write_text("a.svs\n")
         values["input.marks"] = str(mark)
+        values["params.parts"] = [f"{out}/part-{number}" for number in (1, 2)]
         made = [re.sub(r"\{([A-Za-z.:]+)\}", in_snakemake, script).replace("{{", "{").replace("}}", "}")
                 for script in scripts(block("snakemake"))]
         made += [in_nextflow(script) for script in scripts(block("nextflow"))]
@@ -117,7 +119,8 @@ class Scripts(Case):
                 self.assertAsked(script, ["merge", f"{out}/part-1", f"{out}/part-2", "--out", str(out)]
                                  if " merge " in script else
                                  [str(slides), "--shard", "2/2", "--out", f"{out}/part-2"])
-        self.assertEqual((self.folder / "the mark").read_text(), "a.svs\n")
+        for name in "the mark", "the merge's mark":
+            self.assertEqual((self.folder / name).read_text(), "a.svs\n")
 
     def test_a_list_that_changes_while_a_shard_runs_leaves_no_mark(self):
         slides, mark = self.folder / "list", self.folder / "mark"
@@ -130,6 +133,36 @@ class Scripts(Case):
             result = subprocess.run(["bash", "-euo", "pipefail", "-c", script], env=self.environment, capture_output=True, check=False)
             self.assertEqual((result.returncode, mark.exists()), (told, told == 0))
         self.assertEqual(mark.read_text(), "a.svs\nb.svs\n")
+
+    def test_a_mark_of_another_list_is_removed_at_a_start(self):
+        recipe = block("snakemake").replace("/data/cohort.list", str(self.folder / "list"))
+        before_rules = recipe.replace("/data/results", str(self.folder)).split("\nrule ")[0]
+        marks = self.folder / "done"
+        marks.mkdir()
+        contents = {"list": "a.svs\n", "done/1-of-2": "a.svs\n", "done/2-of-2": "b.svs\n", "done/2-of-2.list": "b.svs\n"}
+        for name, text in contents.items():
+            (self.folder / name).write_text(text)
+            os.utime(self.folder / name, (10**9, 10**9))
+        exec(compile(before_rules, "Snakefile", "exec"), {})
+        # A shard that is at work has the third.
+        self.assertEqual(sorted(os.listdir(marks)), ["1-of-2", "2-of-2.list"])
+
+    def test_a_list_that_changes_during_the_merge_is_no_success(self):
+        script, = (script for script in scripts(block("snakemake")) if " merge " in script)
+        slides, mark, own = (self.folder / name for name in ("list", "mark", "own"))
+        script = script.replace("{SLIDES:q}", str(slides)).replace("{input.marks:q}", str(mark))
+        script = script.replace("{output.mark:q}", str(own))
+        script = re.sub(r"\{[A-Za-z.:]+\}", "x", script).replace("{{", "{").replace("}}", "}")
+        for file in slides, mark:
+            file.write_text("a.svs\n")
+        for text, told in ("true", 0), ("echo b.svs >>" + str(slides), 3):
+            self.program(text + "\n")
+            result = subprocess.run(["bash", "-euo", "pipefail", "-c", script], env=self.environment, capture_output=True, check=False)
+            self.assertEqual((result.returncode, own.exists()), (told, told == 0))
+            own.unlink(missing_ok=True)
+
+    def test_nextflow_knows_the_list_by_its_content(self):
+        self.assertRegex(block("nextflow"), r"(?m)^process shard \{\n  cache 'deep'")
 
     def test_the_list_is_an_input(self):
         for rule in "shard", "merge":
@@ -186,6 +219,37 @@ class Snakemake(Case):
         result = self.snakemake()
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(self.rows(), ["done"] * 4 + ["failed", "done"])
+
+    def test_a_list_that_takes_anothers_place_with_its_date_is_done(self):
+        self.program(f'exec {PIPELINE} "$@"\n')
+        self.assertEqual(self.snakemake().returncode, 0)
+        status = self.list.stat()
+        with open(self.list, "a", encoding="utf-8") as file:
+            file.write(self.slide(5) + "\n")
+        os.utime(self.list, ns=(status.st_atime_ns, status.st_mtime_ns))
+        result = self.snakemake()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(self.rows(), ["done"] * 4 + ["failed", "done"])
+        # Of the same length, too. What the merged table would lose is for --fresh.
+        self.slide(6)
+        self.list.write_text(self.list.read_text().replace("5.svs", "6.svs"))
+        os.utime(self.list, ns=(status.st_atime_ns, status.st_mtime_ns))
+        self.assertNotEqual(self.snakemake().returncode, 0)
+
+    def test_another_number_of_shards_starts_all_of_them(self):
+        self.program(f'exec {PIPELINE} "$@"\n')
+        self.assertEqual(self.snakemake().returncode, 0)
+        snakefile = self.folder / "Snakefile"
+        snakefile.write_text(snakefile.read_text().replace("SHARDS = 3", "SHARDS = 2"))
+        self.program(f'echo "$*" >>{self.folder}/asked\nexec {PIPELINE} "$@"\n')
+        result = self.snakemake()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(self.rows(), ["done"] * 4 + ["failed"])
+        asked = (self.folder / "asked").read_text()
+        for shard in "1/2", "2/2":
+            self.assertIn(f"--shard {shard} ", asked)
+        # The third may have slides that left the list.
+        self.assertIn(f"merge {self.out}/part-1 {self.out}/part-2 --out {self.out}\n", asked)
 
     def test_a_shard_that_failed_after_the_list_had_grown_starts_again(self):
         self.program(f'exec {PIPELINE} "$@"\n')

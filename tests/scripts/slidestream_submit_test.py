@@ -109,7 +109,7 @@ class Arguments(SubmitCase):
         own = self.out / "slurm"
         own.mkdir(parents=True)
         for name in ("job", "job.new", "shards.sh", "shards.sh.new", "merge.sh", "merge.sh.new", "merge.log",
-                     "shard-2.log"):
+                     "shard-2.log", "done-2"):
             for make, kind in (lambda file: file.symlink_to(victim), "a link"), (os.mkfifo, "a FIFO"), \
                               (lambda file: file.symlink_to("/dev/zero"), "a link"):
                 make(own / name)
@@ -215,6 +215,23 @@ for i in {{1..6000}}; do sleep 0.05; done""")
         process = self.start(merge)
         self.assertEqual(process.wait(120), 3)
         self.assertIn(" done in any of the folders", process.stdout.read())
+
+    def test_a_task_that_ended_before_it_read_the_list_is_missed_by_the_joining(self):
+        (self.out / "slurm").mkdir(parents=True)
+        self.program("squeue", "true")
+        shard, merge = self.scripts(self.many_slides(1, "384x320", "--tile", 128), "--nodes", 1)
+        process = self.start(shard)
+        self.assertEqual(process.wait(120), 0, process.stdout.read())
+        process = self.start(merge, arguments=["7"])
+        self.assertEqual(process.wait(120), 0, process.stdout.read())
+        # The next submission, whose task can't begin.
+        failing = self.program("pipeline", '[[ "$*" == *--print-config* ]] && exit\nexit 2')
+        shard, _ = self.scripts(self.odd / "slides", "--nodes", 1, pipeline=failing)
+        self.assertEqual(self.start(shard).wait(120), 2)
+        _, merge = self.scripts(self.odd / "slides", "--nodes", 1)
+        process = self.start(merge, arguments=["8"])
+        self.assertEqual(process.wait(120), 3)
+        self.assertIn("part-1: its task of job 8 hasn't come to its end", process.stdout.read())
 
     def test_the_joining_goes_behind_tasks_that_came_back(self):
         _, merge = self.scripts(self.slide(), "--nodes", 1)
