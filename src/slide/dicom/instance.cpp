@@ -275,8 +275,8 @@ class InstanceReader {
 
   /// Pixels are read whatever it says: one that can't be read is none.
   std::optional<double> decimal_of(const Element& element, const char* keyword) {
-    if (element.length > longest_text) return std::nullopt;
-    return decimal_number(reader_.text(element, keyword));
+    constexpr std::uint64_t longest_number = 64;
+    return element.length > longest_number ? std::nullopt : decimal_number(reader_.text(element, keyword));
   }
 
   /// Pixels are read whatever it says: one that can't be read is none.
