@@ -46,5 +46,7 @@ std::string computed_on(const OnnxRuntime& runtime, bool on_gpus);
 /// Sessions per GPU where `model.sessions` is 0. Two compute, so that there is work while one of them begins or ends;
 /// the third's tiles cross the bus.
 inline constexpr int usual_sessions = 3;
+/// The same for a run over volumes: sessions also load networks, and others compute meanwhile.
+inline constexpr int usual_sessions_of_volumes = 5;
 
 }  // namespace slidestream::networks

@@ -129,7 +129,8 @@ std::size_t fragments_at_a_time(const Config& config, const VolumeNetworks& netw
   if (networks.gpus() > 0) {
     const std::uint64_t each = std::max<std::uint64_t>(networks.bytes_beside_gpu() * networks.gpus(), 1);
     const auto most = static_cast<std::size_t>(memory_budget(config) / 2 / each);
-    const int wanted = config.model.sessions > 0 ? config.model.sessions : slidestream::networks::usual_sessions;
+    const int usual = slidestream::networks::usual_sessions_of_volumes;
+    const int wanted = config.model.sessions > 0 ? config.model.sessions : usual;
     return std::clamp<std::size_t>(most, 1, static_cast<std::size_t>(wanted));
   }
   const int threads = wanted_threads(config);
