@@ -434,6 +434,42 @@ TEST_CASE("DICOM: an image that is turned or mirrored by its ImageOrientationSli
   check(std::string(2000, '1'), "");
 }
 
+TEST_CASE("DICOM: a level that begins elsewhere on the glass than the largest one is read, with a line") {
+  const TemporaryFolder folder;
+  const Picture picture = picture_for(Codec::jpeg);
+  const auto write = [&](const std::string& name, int factor, const std::string& x, const std::string& y) {
+    DicomFile file = make_dicom(factor == 1 ? picture : reduced(picture, factor),
+                                {.instance = name, .spacing = factor == 1 ? "0.0005\\0.0005" : "0.001\\0.001"});
+    DicomSet origin;
+    origin.text(0x0040072A, "DS", x).text(0x0040073A, "DS", y);
+    file.set.items(0x00480008, {origin});
+    return folder.write(name + ".dcm", file.encode());
+  };
+  const auto check = [&](const std::string& x, const std::string& y, const std::string& said) {
+    CAPTURE(x);
+    CAPTURE(y);
+    write("1.2.3.2", 2, x, y);
+    const SlideInfo info = Slide::open(write("1.2.3.1", 1, "20", "40.5"))->info();
+    CHECK(info.levels.size() == 2);
+    CHECK(info.warnings ==
+          (said.empty() ? Lines{}
+                        : Lines{"its image of 75 x 50 pixels begins at " + said +
+                                " mm by TotalPixelMatrixOriginSequence (0048,0008), and the largest one at 20, 40.5: "
+                                "it is read as if both began at one place"}));
+  };
+  check("20", "40.50", "");
+  // A pixel of the level, and half of one for its centre.
+  check("20.0014", "40.4986", "");
+  check("20.0016", "40.5", "20.0016, 40.5");
+  check("20", "40.4984", "20, 40.4984");
+  check("0", "0", "0, 0");
+  // What can't be read says nothing.
+  for (const std::string& none : {std::string(), std::string("far"), std::string(66, '1')}) {
+    check(none, "0", "");
+    check("0", none, "");
+  }
+}
+
 TEST_CASE("DICOM: the ImageOrientationSlide of a label gets no line") {
   const TemporaryFolder folder;
   const auto write = [&](const DicomOptions& options, int factor) {

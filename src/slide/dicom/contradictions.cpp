@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <sstream>
 #include <utility>
 #include <vector>
 
 #include "config/quoted_text.hpp"
+#include "slide/level_factor.hpp"
 
 namespace slidestream::dicom {
 
@@ -22,6 +24,20 @@ bool are_in_another_order(std::vector<Place> places) {
   if (std::ranges::is_sorted(places, {}, row_and_column)) return false;
   std::ranges::sort(places, {}, row_and_column);
   return std::ranges::adjacent_find(places, {}, row_and_column) == places.end();
+}
+
+/// The longer side of a level's pixel, millimetres: the largest of what it and the largest image say; 0: nothing does.
+double pixel_of(const Instance& level, const Instance& largest) {
+  const auto along = [](const std::optional<double>& own, const std::optional<double>& base, std::int64_t base_pixels,
+                        std::int64_t pixels) {
+    return std::max(own.value_or(0.0), base.value_or(0.0) * level_factor(base_pixels, pixels));
+  };
+  const auto part = [](const std::optional<double>& side, std::int64_t pixels) {
+    return side.value_or(0.0) / static_cast<double>(pixels);
+  };
+  return std::max({along(level.mm_x, largest.mm_x, largest.width, level.width),
+                   along(level.mm_y, largest.mm_y, largest.height, level.height),
+                   part(largest.volume_mm_x, level.width), part(largest.volume_mm_y, level.height)});
 }
 
 std::string place_text(const Place& place) {
@@ -71,6 +87,26 @@ std::string compare_orientation(const Instance& instance) {
   if (normal == 0.0) return {};
   return std::string("its ImageOrientationSlide (0048,0102) says that its pixels show the slide ") +
          (normal > 0.0 ? "mirrored" : "turned") + ": they are read as they are stored";
+}
+
+std::string compare_origins(const std::vector<std::vector<OpenFile*>>& images) {
+  constexpr double most_pixels = 1.5;
+  const Instance& largest = images.front().front()->instance;
+  for (const std::vector<OpenFile*>& image : images) {
+    const Instance& level = image.front()->instance;
+    if (!level.origin_mm_x || !level.origin_mm_y || !largest.origin_mm_x || !largest.origin_mm_y) continue;
+    const double apart = std::max(std::abs(*level.origin_mm_x - *largest.origin_mm_x),
+                                  std::abs(*level.origin_mm_y - *largest.origin_mm_y));
+    const double pixel = pixel_of(level, largest);
+    if (pixel <= 0.0 || apart <= most_pixels * pixel) continue;
+    std::ostringstream text;
+    text.precision(9);
+    text << "its image of " << level.width << " x " << level.height << " pixels begins at " << *level.origin_mm_x
+         << ", " << *level.origin_mm_y << " mm by TotalPixelMatrixOriginSequence (0048,0008), and the largest one at "
+         << *largest.origin_mm_x << ", " << *largest.origin_mm_y << ": it is read as if both began at one place";
+    return text.str();
+  }
+  return {};
 }
 
 std::string compare_frame_type(const Instance& instance) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <slidestream/slide.hpp>
 #include <string>
+#include <vector>
 
 #include "slide/dicom/instance_level.hpp"
 
@@ -26,6 +27,11 @@ std::string compare_length(const Instance& instance);
 /// ImageOrientationSlide against rows along -Y and columns along -X, as scanners store them (PS3.3, C.8.12.2.1.1): the
 /// image may be mirrored, or turned. Pixels are read as they are stored.
 std::string compare_orientation(const Instance& instance);
+
+/// The origin of each level on the glass against that of the largest one. It may be a pixel of the level off, and half
+/// of one more, as some writers mean a pixel's centre. Levels are read as if they had one origin.
+/// \param images  each by its files, the largest first. \return a line about the first such level
+std::string compare_origins(const std::vector<std::vector<OpenFile*>>& images);
 
 /// Places that frames of TILED_FULL say against their order, which counts (PS3.3, C.7.6.17.3).
 /// \throws SlideError where places that are all different follow each other in another order

@@ -191,6 +191,8 @@ class SeriesOpener {
       // A line about one level is enough.
       if (dicom::compare_spacing(slide_, spacing, instance)) spacing = {};
     }
+    std::string origins = dicom::compare_origins(all);
+    if (!origins.empty()) slide_.info.warnings.push_back(std::move(origins));
   }
 
   /// The levels' files, image by image, the largest image first.

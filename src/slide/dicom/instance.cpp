@@ -102,6 +102,11 @@ class InstanceReader {
 
   std::int64_t number(const Element& element, const char* keyword) { return reader_.unsigned_value(element, keyword); }
 
+  /// Reads the elements of all items of a sequence.
+  std::uint64_t read_within(const Element& sequence, const Reader::Take& take) {
+    return reader_.read_items(sequence, [&](const Extent& item) { return reader_.read_data_set(item, take); });
+  }
+
   std::uint64_t take(const Element& element) {
     Instance& to = instance_;
     if (part_ == Part::series && element.tag >= per_frame_groups) return Reader::stop;
@@ -190,6 +195,12 @@ class InstanceReader {
       case 0x00480007:
         to.height = number(element, "TotalPixelMatrixRows");
         return 0;
+      case 0x00480008:
+        return read_within(element, [this](const Element& inside) -> std::uint64_t {
+          if (inside.tag == 0x0040072A) instance_.origin_mm_x = decimal_of(inside, "XOffsetInSlideCoordinateSystem");
+          if (inside.tag == 0x0040073A) instance_.origin_mm_y = decimal_of(inside, "YOffsetInSlideCoordinateSystem");
+          return 0;
+        });
       case 0x00480010:
         to.shows_label = element.length <= longest_text && reader_.text(element, "SpecimenLabelInImage") == "YES";
         return 0;
@@ -208,9 +219,7 @@ class InstanceReader {
         to.lut_shape = reader_.text(element, "PresentationLUTShape");
         return 0;
       case 0x52009229:
-        return reader_.read_items(element, [this](const Extent& item) {
-          return reader_.read_data_set(item, [this](const Element& inside) { return take_shared(inside); });
-        });
+        return read_within(element, [this](const Element& inside) { return take_shared(inside); });
       case per_frame_groups:
         return read_frames(element);
       case 0x7FE00001:
@@ -247,15 +256,13 @@ class InstanceReader {
   /// FrameContentSequence. Values that can't be read are none.
   std::uint64_t read_frame_content(const Element& sequence) {
     constexpr std::uint64_t most_dimensions = 16;
-    return reader_.read_items(sequence, [this](const Extent& item) {
-      return reader_.read_data_set(item, [this](const Element& inside) -> std::uint64_t {
-        if (inside.tag != 0x00209157 || inside.length % 4 != 0 || inside.length > 4 * most_dimensions) return 0;
-        indices_.clear();
-        for (std::uint64_t at = 0; at < inside.length; at += 4) {
-          indices_.push_back(reader_.number(inside.value_at + at, 4));
-        }
-        return 0;
-      });
+    return read_within(sequence, [this](const Element& inside) -> std::uint64_t {
+      if (inside.tag != 0x00209157 || inside.length % 4 != 0 || inside.length > 4 * most_dimensions) return 0;
+      indices_.clear();
+      for (std::uint64_t at = 0; at < inside.length; at += 4) {
+        indices_.push_back(reader_.number(inside.value_at + at, 4));
+      }
+      return 0;
     });
   }
 
@@ -333,48 +340,42 @@ class InstanceReader {
 
   /// WholeSlideMicroscopyImageFrameTypeSequence. Pixels are read whatever it says: one that can't be read is none.
   std::uint64_t read_frame_type(const Element& sequence) {
-    return reader_.read_items(sequence, [this](const Extent& item) {
-      return reader_.read_data_set(item, [this](const Element& inside) -> std::uint64_t {
-        if (inside.tag != 0x00089007 || inside.length > longest_text) return 0;
-        const std::vector<std::string> values = reader_.texts(inside, "FrameType");
-        std::string& flavour = instance_.frame_flavour;
-        const bool agrees = flavour.empty() || flavour == instance_.flavour();
-        if (values.size() > 2 && agrees) flavour = values[2];
-        return 0;
-      });
+    return read_within(sequence, [this](const Element& inside) -> std::uint64_t {
+      if (inside.tag != 0x00089007 || inside.length > longest_text) return 0;
+      const std::vector<std::string> values = reader_.texts(inside, "FrameType");
+      std::string& flavour = instance_.frame_flavour;
+      const bool agrees = flavour.empty() || flavour == instance_.flavour();
+      if (values.size() > 2 && agrees) flavour = values[2];
+      return 0;
     });
   }
 
   /// Frames of several optical paths are several images, whatever the rest says.
   std::uint64_t read_path(const Element& sequence) {
-    return reader_.read_items(sequence, [this](const Extent& item) {
-      return reader_.read_data_set(item, [this](const Element& inside) -> std::uint64_t {
-        if (inside.tag != 0x00480106) return 0;
-        const std::string path = reader_.text(inside, "OpticalPathIdentifier");
-        if (path.empty()) return 0;
-        std::string& first = instance_.optical_path;
-        if (first.empty()) first = path;
-        if (path != first) instance_.optical_paths = std::max<std::int64_t>(instance_.optical_paths, 2);
-        return 0;
-      });
+    return read_within(sequence, [this](const Element& inside) -> std::uint64_t {
+      if (inside.tag != 0x00480106) return 0;
+      const std::string path = reader_.text(inside, "OpticalPathIdentifier");
+      if (path.empty()) return 0;
+      std::string& first = instance_.optical_path;
+      if (first.empty()) first = path;
+      if (path != first) instance_.optical_paths = std::max<std::int64_t>(instance_.optical_paths, 2);
+      return 0;
     });
   }
 
   std::uint64_t read_measures(const Element& sequence, std::optional<Spacing>& to) {
-    return reader_.read_items(sequence, [this, &to](const Extent& item) {
-      return reader_.read_data_set(item, [this, &to](const Element& inside) -> std::uint64_t {
-        if (inside.tag != 0x00280030) return 0;
-        if (frames_share_spacing_) {
-          to = spacing_of(inside);
-          return 0;
-        }
-        const std::vector<double> spacing = reader_.decimal_texts(inside, "PixelSpacing");
-        if (spacing.size() != 2) reader_.refuse(inside, "PixelSpacing", "has no two values");
-        const bool are_sizes = spacing[0] > 0.0 && spacing[1] > 0.0;
-        if (are_sizes) to = {spacing[0], spacing[1]};
-        instance_.has_unsound_spacing = instance_.has_unsound_spacing || !are_sizes;
+    return read_within(sequence, [this, &to](const Element& inside) -> std::uint64_t {
+      if (inside.tag != 0x00280030) return 0;
+      if (frames_share_spacing_) {
+        to = spacing_of(inside);
         return 0;
-      });
+      }
+      const std::vector<double> spacing = reader_.decimal_texts(inside, "PixelSpacing");
+      if (spacing.size() != 2) reader_.refuse(inside, "PixelSpacing", "has no two values");
+      const bool are_sizes = spacing[0] > 0.0 && spacing[1] > 0.0;
+      if (are_sizes) to = {spacing[0], spacing[1]};
+      instance_.has_unsound_spacing = instance_.has_unsound_spacing || !are_sizes;
+      return 0;
     });
   }
 
@@ -451,17 +452,15 @@ class InstanceReader {
       return read_frame_content(element);
     }
     if (element.tag != 0x0048021A || !wants_place_) return 0;
-    return reader_.read_items(element, [this](const Extent& item) {
-      return reader_.read_data_set(item, [this](const Element& inside) -> std::uint64_t {
-        if (inside.tag == column_position) {
-          column_ = position_of(inside, "ColumnPositionInTotalImagePixelMatrix");
-        } else if (inside.tag == row_position) {
-          row_ = position_of(inside, "RowPositionInTotalImagePixelMatrix");
-        } else if (inside.tag == 0x0040074A && has_positions_ && inside.length > 0) {
-          depth_ = reader_.decimal_texts(inside, "ZOffsetInSlideCoordinateSystem").front();
-        }
-        return 0;
-      });
+    return read_within(element, [this](const Element& inside) -> std::uint64_t {
+      if (inside.tag == column_position) {
+        column_ = position_of(inside, "ColumnPositionInTotalImagePixelMatrix");
+      } else if (inside.tag == row_position) {
+        row_ = position_of(inside, "RowPositionInTotalImagePixelMatrix");
+      } else if (inside.tag == 0x0040074A && has_positions_ && inside.length > 0) {
+        depth_ = reader_.decimal_texts(inside, "ZOffsetInSlideCoordinateSystem").front();
+      }
+      return 0;
     });
   }
 

@@ -68,6 +68,8 @@ struct Instance {
   bool has_misplaced_spacing = false;     ///< PixelSpacing outside of the functional groups
   std::optional<double> volume_mm_x;      ///< size of the image, millimetres
   std::optional<double> volume_mm_y;
+  std::optional<double> origin_mm_x;  ///< TotalPixelMatrixOriginSequence: where the first pixel lies on the glass
+  std::optional<double> origin_mm_y;
   /// ImageOrientationSlide: cosines of the first row's direction, then of the first column's, to X, Y and Z.
   std::optional<std::array<double, 6>> orientation;
   std::optional<double> magnification;
