@@ -132,6 +132,30 @@ TEST_CASE_FIXTURE(Fixture, "beside TiffData without UUID, which lies in this fil
   check(info({here, there}), "here", 0.5, {});
 }
 
+TEST_CASE_FIXTURE(Fixture, "UUIDs are the same in other letters, and without their prefix") {
+  tiff.directories = {chequered_directory(400, 240)};
+  const auto says = [](const std::string& text) {
+    return "<TiffData IFD=\"0\" PlaneCount=\"1\"><UUID FileName=\"before.tif\">" + text + "</UUID></TiffData>";
+  };
+  const std::string other = "image 0 of its OME-XML has no directory here: image 1 is read";
+  for (const char* own : {"urn:uuid:0a1B", "0A1b", "URN:UUID:0A1B", " urn:uuid:0a1b "}) {
+    CAPTURE(own);
+    uuid = std::string(" UUID=\"") + own + "\"";
+    for (const char* text : {"urn:uuid:0a1b", "urn:uuid:0A1B", "0a1b", "Urn:Uuid:0A1b", " 0a1B "}) {
+      CAPTURE(text);
+      check(info({{"there", 400, 240, "0.25", says("urn:uuid:0a1c")}, {"here", 400, 240, "0.5", says(text)}}), "here",
+            0.5, {other});
+    }
+  }
+  // One that is written in two ways is one file, also where this file has none.
+  uuid.clear();
+  const auto only = [](const std::string& text) {
+    return "<TiffData IFD=\"0\" PlaneCount=\"1\"><UUID>" + text + "</UUID></TiffData>";
+  };
+  check(info({{"a", 400, 240, "0.25", only("urn:uuid:0a1b")}, {"b", 400, 240, "0.25", only("0A1B")}}), "a", 0.25,
+        {"holds 2 images, and one is read"});
+}
+
 TEST_CASE_FIXTURE(Fixture, "which of several Images a file is that none of them names isn't known") {
   uuid.clear();
   tiff.directories = {chequered_directory(400, 240)};

@@ -103,23 +103,6 @@ std::size_t plane_number(const pugi::xml_node& part, const OmeImage& image) {
   return number;
 }
 
-/// What TiffData says of the file that it lies in.
-struct FileOfPart {
-  std::string_view name;
-  std::string_view text;  ///< the UUID itself
-
-  /// Without a word of it the file is this one.
-  bool is_this() const { return name.empty() && text.empty(); }
-};
-
-FileOfPart file_of_part(const pugi::xml_node& part) {
-  const pugi::xml_node uuid = child_of(part, "UUID");
-  return {attribute_of(uuid, "FileName"), trimmed(uuid.child_value())};
-}
-
-/// Behind the last slash of either kind.
-std::string_view last_part_of(std::string_view path) { return path.substr(path.find_last_of("/\\") + 1); }
-
 /// A name in small letters (ASCII), with what %20 and the like stand for.
 std::string plain_name(std::string_view name) {
   std::string plain;
@@ -138,6 +121,31 @@ std::string plain_name(std::string_view name) {
   }
   return plain;
 }
+
+/// An UUID in small letters, without the prefix that some writers leave out.
+std::string plain_uuid(std::string_view said) {
+  constexpr std::string_view uuid_prefix = "urn:uuid:";
+  std::string plain = plain_name(trimmed(said));
+  if (plain.starts_with(uuid_prefix)) plain.erase(0, uuid_prefix.size());
+  return plain;
+}
+
+/// What TiffData says of the file that it lies in.
+struct FileOfPart {
+  std::string_view name;
+  std::string text;  ///< the UUID itself, as `plain_uuid`
+
+  /// Without a word of it the file is this one.
+  bool is_this() const { return name.empty() && text.empty(); }
+};
+
+FileOfPart file_of_part(const pugi::xml_node& part) {
+  const pugi::xml_node uuid = child_of(part, "UUID");
+  return {attribute_of(uuid, "FileName"), plain_uuid(uuid.child_value())};
+}
+
+/// Behind the last slash of either kind.
+std::string_view last_part_of(std::string_view path) { return path.substr(path.find_last_of("/\\") + 1); }
 
 bool is_same_name(std::string_view said, std::string_view name) { return said == name; }
 bool is_same_last_part(std::string_view said, std::string_view name) { return last_part_of(said) == name; }
@@ -162,7 +170,7 @@ std::string shared_directory(const std::map<std::size_t, std::size_t>& directori
 
 OmeImageReader::OmeImageReader(const pugi::xml_node& root, const std::vector<OmeDirectory>& main,
                                const std::string& file_name)
-    : root_(root), main_(main), file_name_(file_name), uuid_(trimmed(attribute_of(root, "UUID"))) {
+    : root_(root), main_(main), file_name_(file_name), uuid_(plain_uuid(attribute_of(root, "UUID"))) {
   const auto is_image = [](const pugi::xml_node& child) { return is_named(child, "Image"); };
   is_alone_ = std::ranges::count_if(root.children(), is_image) < 2;
   identify_file();
@@ -301,8 +309,8 @@ bool OmeImageReader::is_here(const pugi::xml_node& part) const {
 /// other letters. Where none has it, the only one, unless a part says that it lies in this file.
 void OmeImageReader::identify_file() {
   std::set<std::string_view> names;
-  std::set<std::string_view> texts;
-  std::map<std::string_view, std::string_view> text_of;
+  std::set<std::string> texts;
+  std::map<std::string_view, std::string> text_of;
   bool is_named_this = false;
   for (const pugi::xml_node& image : root_.children()) {
     for (const pugi::xml_node& part : child_of(image, "Pixels").children()) {

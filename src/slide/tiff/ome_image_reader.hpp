@@ -31,15 +31,15 @@ class OmeImageReader {
   const pugi::xml_node root_;
   const std::vector<OmeDirectory>& main_;
   const std::string& file_name_;
-  const std::string_view uuid_;  ///< of this file, if the text says it
-  bool is_alone_ = true;         ///< there is no other Image
-  std::string_view own_name_;    ///< what the text calls this file; empty: it doesn't, or several names may be meant
-  std::string_view own_text_;    ///< the UUID that it gives this file beside that name, if any
-  bool is_renamed_ = false;      ///< this file, and all parts lie in it: the text knows one file, of another name
-  std::size_t counted_ = 0;      ///< directories, by `count_like`
-  std::size_t next_ = 0;         ///< directory behind those that images before were found to have
-  std::size_t named_ = 0;        ///< directories, by all images
-  std::size_t elsewhere_ = 0;    ///< planes in other files, of all images
+  const std::string uuid_;     ///< of this file, if the text says it
+  bool is_alone_ = true;       ///< there is no other Image
+  std::string_view own_name_;  ///< what the text calls this file; empty: it doesn't, or several names may be meant
+  std::string own_text_;       ///< the UUID that it gives this file beside that name, if any
+  bool is_renamed_ = false;    ///< this file, and all parts lie in it: the text knows one file, of another name
+  std::size_t counted_ = 0;    ///< directories, by `count_like`
+  std::size_t next_ = 0;       ///< directory behind those that images before were found to have
+  std::size_t named_ = 0;      ///< directories, by all images
+  std::size_t elsewhere_ = 0;  ///< planes in other files, of all images
 };
 
 }  // namespace slidestream
