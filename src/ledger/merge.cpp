@@ -46,6 +46,7 @@ struct Place {
   std::int64_t position = 0;  ///< the first that a manifest gives it
   std::string path;
   std::uint64_t bytes = 0;  ///< of its file, the most that a part knows
+  bool mine = false;        ///< a part has it among its own
 };
 using Places = std::map<std::string, Place>;  ///< by canonical path
 
@@ -106,10 +107,11 @@ void check_shards(const std::vector<Part>& parts) {
 }
 
 void add_places(Part& part, Places& places) {
-  Statement select(*part.database, "SELECT canonical, path, position, size FROM slides WHERE position IS NOT NULL");
+  Statement select(*part.database,
+                   "SELECT canonical, path, position, size, mine FROM slides WHERE position IS NOT NULL");
   while (select.step()) {
     const Place place{select.integer(2), select.text(1),
-                      static_cast<std::uint64_t>(std::max<std::int64_t>(0, select.integer(3)))};
+                      static_cast<std::uint64_t>(std::max<std::int64_t>(0, select.integer(3))), select.integer(4) != 0};
     const auto check = [&](std::string_view text) {
       if (text.empty() || text.find('\0') != std::string_view::npos) {
         throw OutputError(part.database->file().string() + ": damaged: a path can't be what was written");
@@ -122,6 +124,7 @@ void add_places(Part& part, Places& places) {
     entry->second.position = std::min(entry->second.position, place.position);
     entry->second.path = std::min(entry->second.path, place.path);
     entry->second.bytes = std::max(entry->second.bytes, place.bytes);
+    entry->second.mine = entry->second.mine || place.mine;
   }
 }
 
@@ -142,14 +145,16 @@ void add_former(Part& part, std::unordered_set<std::string>& former) {
   while (select.step()) former.insert(select.text(0));
 }
 
-/// By position where the manifests agree; paths settle the rest.
+/// By position where the manifests agree; paths settle the rest. `mine` says that some part has it as its own.
 std::vector<ManifestEntry> make_manifest(const Places& places) {
   std::vector<const Places::value_type*> order;
   for (const auto& place : places) order.push_back(&place);
   std::ranges::stable_sort(order, {}, [](const auto* place) { return place->second.position; });
   std::vector<ManifestEntry> manifest;
   manifest.reserve(order.size());
-  for (const auto* place : order) manifest.push_back({place->second.path, place->first, true, place->second.bytes});
+  for (const auto* place : order) {
+    manifest.push_back({place->second.path, place->first, place->second.mine, place->second.bytes});
+  }
   return manifest;
 }
 
@@ -168,7 +173,7 @@ class Joiner {
     Statement select(
         *part.database,
         "SELECT " + row_columns +
-            ", canonical, id, size, modified, hash, side, attempts, ended_at, image_name FROM slides WHERE "
+            ", canonical, id, size, modified, hash, side, attempts, ended_at, image_name, mine FROM slides WHERE "
             "position IS NOT NULL AND state IN ('done', 'failed')");
     constexpr int more = row_column_count;
     RowReader rows(*part.database, bins_);
@@ -177,6 +182,8 @@ class Joiner {
       const auto found = by_canonical_.find(select.text(more));
       if (found == by_canonical_.end()) throw OutputError(file + ": changes while it is read");
       const std::size_t place = found->second;
+      // What an earlier run left in another shard's folder may be of an earlier file.
+      if (manifest_[place].mine && select.integer(more + 9) == 0) continue;
       Ledger::Imported slide;
       slide.map_digest = unsigned_or_null(select, map_digest_column);
       slide.result = rows.read(select);

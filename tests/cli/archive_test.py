@@ -922,6 +922,24 @@ class Shards(ArchiveCase):
         self.assertEqual(run("merge", *parts[:2], "--out", self.out).returncode, 0)
         self.assertEqual(len(self.rows()), 5)
 
+    def test_a_slide_is_what_its_own_shard_says(self):
+        slides = self.tiny_slides(20)  # so many that no shard is empty, wherever they lie
+        parts = [self.folder / "1", self.folder / "2"]
+        self.assertEqual(run(slides, "--out", parts[0]).returncode, 0)
+        for number, part in enumerate(parts, 1):
+            self.assertEqual(run(slides, "--out", part, "--shard", f"{number}/2").returncode, 0)
+        self.sql("UPDATE slides SET state = 'pending' WHERE position = (SELECT min(position) FROM slides WHERE mine)",
+                 parts[1])
+        path = self.sql("SELECT path FROM slides WHERE state = 'pending' AND mine", parts[1])[0][0]
+        path = path.decode() if isinstance(path, bytes) else path
+        merged = run("merge", *parts, "--out", self.out)
+        self.assertEqual(merged.returncode, 3, merged.stderr)
+        self.assertIn(f"{path}: done in none of the folders", merged.stderr)
+        self.assertNotIn(path, [row["path"] for row in self.rows()])
+        self.assertEqual(run(slides, "--out", parts[1], "--shard", "2/2").returncode, 0)
+        self.assertEqual(run("merge", *parts, "--out", self.out).returncode, 0)
+        self.assertEqual(len(self.rows()), 20)
+
     def test_a_repeated_merge_has_what_the_folders_have(self):
         slides = self.tiny_slides(20)
         parts = [self.folder / "1", self.folder / "2"]
