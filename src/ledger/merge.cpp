@@ -20,6 +20,7 @@
 #include "ledger/owner.hpp"
 #include "ledger/schema.hpp"
 #include "ledger/shard.hpp"
+#include "ledger/shard_lists.hpp"
 #include "ledger/slide_row.hpp"
 #include "ledger/status.hpp"
 #include "ledger/stored_map.hpp"
@@ -39,6 +40,8 @@ struct Part {
   std::unique_ptr<Database> database;
   Config config;
   std::string configuration;
+  bool is_joined = false;
+  bool is_shard = false;
 };
 
 /// A slide of any manifest.
@@ -47,6 +50,7 @@ struct Place {
   std::string path;
   std::uint64_t bytes = 0;  ///< of its file, the most that a part knows
   bool mine = false;        ///< a part has it among its own
+  std::size_t shards = 0;   ///< so many parts that are shards list it
 };
 using Places = std::map<std::string, Place>;  ///< by canonical path
 
@@ -64,6 +68,9 @@ Part open_part(const std::string& folder) {
                       "command starts it again");
   }
   if (misplaced_slides(*part.database) > 0) part.database->fail_damaged("places in the list aren't what was written");
+  Statement joined(*part.database, "SELECT EXISTS (SELECT 1 FROM meta WHERE name = 'joined')");
+  part.is_joined = joined.step() && joined.integer(0) != 0;
+  part.is_shard = !part.is_joined && stored_shards(*part.database) > 0;
   part.configuration = *configuration;
   part.config = parse_config(part.configuration, part.database->file().string() + ", configuration");
   return part;
@@ -111,7 +118,8 @@ void add_places(Part& part, Places& places) {
                    "SELECT canonical, path, position, size, mine FROM slides WHERE position IS NOT NULL");
   while (select.step()) {
     const Place place{select.integer(2), select.text(1),
-                      static_cast<std::uint64_t>(std::max<std::int64_t>(0, select.integer(3))), select.integer(4) != 0};
+                      static_cast<std::uint64_t>(std::max<std::int64_t>(0, select.integer(3))), select.integer(4) != 0,
+                      part.is_shard ? std::size_t{1} : 0};
     const auto check = [&](std::string_view text) {
       if (text.empty() || text.find('\0') != std::string_view::npos) {
         throw OutputError(part.database->file().string() + ": damaged: a path can't be what was written");
@@ -125,7 +133,23 @@ void add_places(Part& part, Places& places) {
     entry->second.path = std::min(entry->second.path, place.path);
     entry->second.bytes = std::max(entry->second.bytes, place.bytes);
     entry->second.mine = entry->second.mine || place.mine;
+    entry->second.shards += place.shards;
   }
+}
+
+/// Says which parts know another list of slides than the shards among them.
+void tell_lists(const std::vector<Part>& parts, const Places& places, MergeResult& result) {
+  const auto shards = static_cast<std::size_t>(std::ranges::count(parts, true, &Part::is_shard));
+  if (shards == 0) return;
+  std::vector<ListHolder> holders;
+  for (const Part& part : parts) {
+    if (part.is_shard || part.is_joined) holders.push_back({part.folder, *part.database, part.is_shard});
+  }
+  std::vector<std::pair<std::string, std::string>> slides;
+  for (const auto& [canonical, place] : places) {
+    if (place.shards < shards) slides.emplace_back(canonical, place.path);
+  }
+  for (std::string& line : lines_of_lists(holders, slides)) result.warnings.push_back(std::move(line));
 }
 
 /// Slides that the part's last start didn't name, and that are in none of its files of results, either.
@@ -429,6 +453,7 @@ MergeResult merge_ledgers(const std::vector<std::string>& folders, const std::st
   Places places;
   for (Part& part : parts) add_places(part, places);
   const std::vector<ManifestEntry> manifest = make_manifest(places);
+  tell_lists(parts, places, result);
   if (manifest.empty()) result.warnings.push_back("none of the folders has a slide");
 
   if (options.fresh) {

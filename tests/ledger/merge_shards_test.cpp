@@ -15,11 +15,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Starts one of so many shards, which has the slides at `own`.
-void start_shard(Ledger& ledger, std::vector<ManifestEntry> manifest, const std::vector<std::size_t>& own,
-                 int shards = 2) {
+/// Starts a shard, which has the slides at `own`.
+LedgerStart start_shard(Ledger& ledger, std::vector<ManifestEntry> manifest, const std::vector<std::size_t>& own,
+                        int shards = 2) {
   for (std::size_t i = 0; i < manifest.size(); ++i) manifest[i].mine = std::ranges::count(own, i) > 0;
-  ledger.begin(manifest, false, {}, shards);
+  return ledger.begin(manifest, false, {}, shards);
 }
 
 void end_slide(Ledger& ledger, const std::vector<ManifestEntry>& manifest, std::size_t place, std::uint64_t seed) {
@@ -87,5 +87,58 @@ TEST_CASE("a slide is what its own shard says, whatever earlier runs left in oth
   SUBCASE("nobody's own: what there is counts") {
     parts = {a};
     check(0, {}, {3, 8});
+  }
+}
+
+TEST_CASE("a shard that was started with another list is said to be") {
+  const TemporaryFolder folder;
+  const auto manifest = make_files(folder, 4);
+  const std::vector<ManifestEntry> two(manifest.begin(), manifest.begin() + 2);
+  const std::vector<ManifestEntry> three(manifest.begin(), manifest.begin() + 3);
+  const std::string a = (folder / "a").string();
+  const std::string b = (folder / "b").string();
+  const std::string out = (folder / "out").string();
+  const auto start = [](const std::string& part, const std::vector<ManifestEntry>& list,
+                        const std::vector<std::size_t>& own) {
+    Ledger ledger(ledger_config(part));
+    const LedgerStart begun = start_shard(ledger, list, own);
+    for (const std::size_t i : begun.todo) end_slide(ledger, list, i, i);
+  };
+  start(a, three, {0, 2});
+  start(b, three, {1});
+  const auto warnings = [&](const std::vector<std::string>& parts, const std::string& to) {
+    std::vector<std::string> lines = merge_ledgers(parts, to).warnings;
+    std::ranges::sort(lines);
+    return lines;
+  };
+  CHECK(warnings({a, b}, out).empty());
+  constexpr const char* again = "; start this shard again";
+  SUBCASE("one that a slide left") {
+    start(b, two, {1});
+    const std::vector<std::string> expected = {
+        a + ": lists 1 slide that left the list of other shards: " + manifest[2].path + again};
+    CHECK(warnings({a, b}, out) == expected);
+    CHECK(warnings({b, a}, out) == expected);
+    // Where all shards know the shorter list, earlier joined results don't.
+    start(a, two, {0});
+    const auto beside = warnings({out, a, b}, (folder / "second").string());
+    CHECK(std::ranges::count(beside, out + ": has 1 slide that no shard lists: " + manifest[2].path +
+                                         "; leave this folder out if its list is earlier") == 1);
+  }
+  SUBCASE("one that slides came to") {
+    start(b, manifest, {1, 3});
+    CHECK(warnings({a, b}, out) ==
+          std::vector<std::string>{a + ": lacks 1 slide of the list of other shards: " + manifest[3].path + again});
+    start(a, two, {0});
+    const auto both = warnings({a, b}, (folder / "second").string());
+    CHECK(std::ranges::count(
+              both, b + ": lists 1 slide that left the list of other shards: " + manifest[2].path + again) == 1);
+  }
+  SUBCASE("folders that are no shards have lists of their own") {
+    {
+      Ledger ledger(ledger_config(folder / "c"));
+      ledger.begin({manifest[3]}, false);
+    }
+    CHECK(warnings({a, b, (folder / "c").string()}, (folder / "second").string()).empty());
   }
 }
