@@ -48,6 +48,7 @@ class Run {
     if (!configuration) throw OutputError(folder + ": its ledger holds no run");
     config_ = parse_config(*configuration, database_->file().string() + ", configuration");
     check_holds_run(*database_);
+    check_list(*database_);
     Statement slides(*database_,
                      "SELECT id, path, state FROM slides WHERE position IS NOT NULL AND mine ORDER BY position");
     while (slides.step()) {

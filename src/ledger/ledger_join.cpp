@@ -4,7 +4,9 @@
 #include "config/suggest.hpp"
 #include "ledger/image_names.hpp"
 #include "ledger/ledger.hpp"
+#include "ledger/shard.hpp"
 #include "ledger/slide_row.hpp"
+#include "ledger/status.hpp"
 
 namespace slidestream {
 
@@ -96,6 +98,8 @@ void Ledger::join(const std::vector<ManifestEntry>& manifest, const std::functio
     check_that_joining_loses_nothing(former);
     check(name_images());
     database_.execute("INSERT OR REPLACE INTO meta VALUES('joined', 1)");
+    store_shards(database_, 0);
+    seal_list(database_);
   });
 }
 

@@ -190,6 +190,7 @@ LedgerStart Ledger::begin(const std::vector<ManifestEntry>& manifest, bool retry
     if (placed.step() && placed.integer(0) != static_cast<std::int64_t>(manifest.size())) {
       database_.fail_damaged("slides and their index don't agree");
     }
+    seal_list(database_);
     if (others.step()) start.left_out = static_cast<std::size_t>(others.integer(0));
     if (!start.damaged.empty()) mend_once();
   });

@@ -67,7 +67,7 @@ Part open_part(const std::string& folder) {
                       ": its ledger holds no run: its start ended, or hasn't come to its first slide yet; the same "
                       "command starts it again");
   }
-  if (misplaced_slides(*part.database) > 0) part.database->fail_damaged("places in the list aren't what was written");
+  check_list(*part.database);
   Statement joined(*part.database, "SELECT EXISTS (SELECT 1 FROM meta WHERE name = 'joined')");
   part.is_joined = joined.step() && joined.integer(0) != 0;
   part.is_shard = !part.is_joined && stored_shards(*part.database) > 0;

@@ -9,9 +9,11 @@
 #include "ledger/attachments.hpp"
 #include "ledger/fingerprint.hpp"
 #include "ledger/schema.hpp"
+#include "ledger/shard.hpp"
 #include "ledger/slide_row.hpp"
 #include "ledger/start_notes.hpp"
 #include "ledger/versions.hpp"
+#include "sink/content_hash.hpp"
 
 namespace slidestream {
 
@@ -19,6 +21,23 @@ namespace {
 
 /// Of a row, without its counts.
 constexpr std::int64_t bytes_of_row = 1024;
+
+std::int64_t list_digest(Database& database) {
+  Statement select(database,
+                   "SELECT count(*), count(CASE WHEN mine THEN 1 END) FROM slides WHERE position IS NOT NULL");
+  const bool has_row = select.step();
+  const std::int64_t slides = has_row ? select.integer(0) : 0;
+  const std::int64_t mine = has_row ? select.integer(1) : 0;
+  return static_cast<std::int64_t>(
+      stable_hash(std::to_string(slides) + " " + std::to_string(mine) + " " + std::to_string(stored_shards(database))));
+}
+
+/// What places alone don't show: slides gone from the list's end, or another shard's.
+bool has_damaged_list(Database& database) {
+  // Ledgers of earlier versions have no digest of it.
+  Statement select(database, "SELECT value FROM meta WHERE name = 'list digest'");
+  return select.step() && select.integer(0) != list_digest(database);
+}
 
 void add_damage(LedgerStatus& status, const char* what, std::uint64_t count) {
   if (count > 0) status.damage.push_back({what, count});
@@ -117,7 +136,10 @@ void check_pages(Database& database, LedgerStatus& status) {
 /// As far as it takes a bounded time.
 void check_ledger(Database& database, std::int64_t most_checked, LedgerStatus& status) {
   add_damage(status, "configurations that aren't what was written", has_damaged_configuration(database) ? 1 : 0);
-  add_damage(status, "slides whose place in the list can't be", misplaced_slides(database));
+  const std::uint64_t misplaced = misplaced_slides(database);
+  add_damage(status, "slides whose place in the list can't be", misplaced);
+  add_damage(status, "lists of slides that aren't what was written",
+             misplaced == 0 && has_damaged_list(database) ? 1 : 0);
   check_rows(database, most_checked, status);
   if (status.unchecked > 0) return;
   // Those of other manifests and other shards, too.
@@ -190,6 +212,16 @@ std::uint64_t misplaced_slides(Database& database) {
                    "(SELECT count(*) FROM (SELECT DISTINCT position FROM slides WHERE position >= 0 AND position < "
                    "(SELECT count FROM placed))) FROM placed");
   return select.step() ? static_cast<std::uint64_t>(select.integer(0)) : 0;
+}
+
+void seal_list(Database& database) {
+  Statement store(database, "INSERT OR REPLACE INTO meta VALUES('list digest', ?1)");
+  store.bind(1, list_digest(database)).run();
+}
+
+void check_list(Database& database) {
+  if (misplaced_slides(database) > 0) database.fail_damaged("places in the list aren't what was written");
+  if (has_damaged_list(database)) database.fail_damaged("the list of slides isn't what was written");
 }
 
 bool holds_run(Database& database) {

@@ -59,6 +59,12 @@ inline constexpr std::int64_t most_checked_bytes = std::int64_t{128} << 20;
 /// \throws OutputError.
 std::uint64_t misplaced_slides(Database& database);
 
+/// Notes in a ledger, within a transaction that placed all slides, a digest of how many the list and its shard have.
+void seal_list(Database& database);
+
+/// \throws DamagedError where the list of slides isn't what was written, as far as places and the seal say.
+void check_list(Database& database);
+
 /// \param most_checked  rows of slides that ended are checked until so many bytes of them were read; beyond, SQLite's
 /// own check is left out, too. \throws OutputError where the ledger can't be read, or no run came as far as its slides.
 LedgerStatus read_status(const std::filesystem::path& folder, std::int64_t most_checked = most_checked_bytes);

@@ -16,6 +16,7 @@ RunReader::RunReader(const std::filesystem::path& folder) : database_(open_to_re
   if (!configuration) throw OutputError(database_->file().string() + ": holds no run");
   config_ = parse_config(*configuration, database_->file().string() + ", configuration");
   check_holds_run(*database_);
+  check_list(*database_);
 }
 
 bool RunReader::is_joined() {

@@ -13,6 +13,7 @@
 #include "ledger/schema.hpp"
 #include "ledger/status.hpp"
 #include "ledger_runs.hpp"
+#include "report/run_reader.hpp"
 
 using namespace slidestream;
 using namespace slidestream::test;
@@ -294,7 +295,11 @@ TEST_CASE("a configuration, and places in the list, that aren't what was written
            {"DELETE FROM meta", "configuration"},
            {"UPDATE slides SET position = NULL WHERE position = 1", "place"},
            {"UPDATE slides SET position = 1 WHERE position = 0", "place"},
-           {"DELETE FROM slides WHERE position = 0", "place"}}) {
+           {"DELETE FROM slides WHERE position = 0", "place"},
+           {"UPDATE slides SET position = NULL WHERE position = 2", "list"},
+           {"DELETE FROM slides WHERE position = 2", "list"},
+           {"UPDATE slides SET mine = 0 WHERE position = 1", "list"},
+           {"INSERT INTO meta VALUES('shards', 2)", "list"}}) {
     const auto& change = each.first;
     const auto& what = each.second;
     CAPTURE(change);
@@ -306,9 +311,14 @@ TEST_CASE("a configuration, and places in the list, that aren't what was written
     CHECK(read_status(config.output.dir).damage.empty());
     tamper(file, change);
     CHECK(contains(message_of<DamagedError>(merged), what));
+    CHECK(contains(message_of<DamagedError>([&] { const report::RunReader run(config.output.dir); }), what));
     const LedgerStatus status = read_status(config.output.dir);
     REQUIRE(status.damage.size() == 1);
     CHECK(contains(status.damage[0].what, what));
+    if (what == "configuration") continue;
+    // The run's own list is entered anew.
+    { Ledger(config).begin(manifest, false); }
+    CHECK(read_status(config.output.dir).damage.empty());
   }
 }
 

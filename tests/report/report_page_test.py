@@ -87,11 +87,12 @@ def row_digest(*values):
 
 
 def seal(database):
-    """Gives rows that a test changed the digest of what is in them."""
+    """Gives rows that a test changed the digest of what is in them, and a list that it made longer none."""
     header = (pathlib.Path(__file__).resolve().parents[2] / "src/ledger/slide_row.hpp").read_text(encoding="utf-8")
     columns = "".join(re.findall('"(.*?)"', re.search(r"row_digest_columns =(.*?);", header, re.S).group(1)))
     database.create_function("row_digest", -1, row_digest)
     database.execute(f"UPDATE slides SET digest = row_digest({columns}) WHERE state IN ('done', 'failed')")
+    database.execute("DELETE FROM meta WHERE name = 'list digest'")
 
 
 class ReportCase(Case):
