@@ -73,8 +73,8 @@ class Scripts(Case):
     def test_snakemake(self):
         found = scripts(block("snakemake"))
         self.assertEqual(len(found), 2)
-        (self.folder / "x").touch()
         for script in found:
+            (self.folder / "x").touch()
             script = re.sub(r"\{output(\.mark)?:q\}", str(self.folder / "mark"), script)
             script = re.sub(r"\{[A-Za-z.:]+\}", str(self.folder / "x"), script)
             self.assertStatuses(script.replace("{{", "{").replace("}}", "}"))
@@ -136,16 +136,18 @@ class Scripts(Case):
 
     def test_a_mark_of_another_list_is_removed_at_a_start(self):
         recipe = block("snakemake").replace("/data/cohort.list", str(self.folder / "list"))
+        recipe = recipe.replace("SHARDS = 16", "SHARDS = 2")
         before_rules = recipe.replace("/data/results", str(self.folder)).split("\nrule ")[0]
         marks = self.folder / "done"
         marks.mkdir()
-        contents = {"list": "a.svs\n", "done/1-of-2": "a.svs\n", "done/2-of-2": "b.svs\n", "done/2-of-2.list": "b.svs\n"}
+        contents = {"list": "a.svs\n", "done/1-of-2": "a.svs\n", "done/2-of-2": "b.svs\n", "done/2-of-2.list": "b.svs\n",
+                    "done/merge-2": "a.svs\n", "done/1-of-3": "a.svs\n", "done/1-of-12": "a.svs\n", "done/merge-3": "a.svs\n"}
         for name, text in contents.items():
             (self.folder / name).write_text(text)
             os.utime(self.folder / name, (10**9, 10**9))
         exec(compile(before_rules, "Snakefile", "exec"), {})
-        # A shard that is at work has the third.
-        self.assertEqual(sorted(os.listdir(marks)), ["1-of-2", "2-of-2.list"])
+        # A shard that is at work has the second.
+        self.assertEqual(sorted(os.listdir(marks)), ["1-of-2", "2-of-2.list", "merge-2"])
 
     def test_a_list_that_changes_during_the_merge_is_no_success(self):
         script, = (script for script in scripts(block("snakemake")) if " merge " in script)
@@ -160,6 +162,26 @@ class Scripts(Case):
             result = subprocess.run(["bash", "-euo", "pipefail", "-c", script], env=self.environment, capture_output=True, check=False)
             self.assertEqual((result.returncode, own.exists()), (told, told == 0))
             own.unlink(missing_ok=True)
+
+    def test_only_a_merge_that_misses_something_removes_marks(self):
+        script, = (script for script in scripts(block("snakemake")) if " merge " in script)
+        marks = [self.folder / "1 of 2", self.folder / "2 of 2"]
+        script = script.replace("{input.marks:q}", shlex.join(map(str, marks)))
+        script = script.replace("{output.mark:q}", str(self.folder / "own"))
+        script = script.replace("{SLIDES:q}", str(self.folder / "list"))
+        script = re.sub(r"\{[A-Za-z.:]+\}", "x", script).replace("{{", "{").replace("}}", "}")
+        (self.folder / "list").write_text("a.svs\n")
+        for status, told in STATUSES.items():
+            with self.subTest(status):
+                for mark in marks:
+                    mark.write_text("a.svs\n")
+                self.program(f"exit {status}\n")
+                result = subprocess.run(["bash", "-euo", "pipefail", "-c", script], env=self.environment, check=False)
+                self.assertEqual(result.returncode, told)
+                self.assertEqual([mark.exists() for mark in marks], [status != 3] * 2)
+
+    def test_an_engine_deletes_no_merged_table(self):
+        self.assertNotRegex(block("snakemake"), r"(?m)^    output:.*slides\.csv")
 
     def test_nextflow_knows_the_list_by_its_content(self):
         self.assertRegex(block("nextflow"), r"(?m)^process shard \{\n  cache 'deep'")
@@ -250,6 +272,37 @@ class Snakemake(Case):
             self.assertIn(f"--shard {shard} ", asked)
         # The third may have slides that left the list.
         self.assertIn(f"merge {self.out}/part-1 {self.out}/part-2 --out {self.out}\n", asked)
+
+    def test_a_number_of_shards_that_was_there_before_starts_all_of_them(self):
+        self.program(f'exec {PIPELINE} "$@"\n')
+        snakefile = self.folder / "Snakefile"
+        recipe = snakefile.read_text()
+        for shards in 3, 2, 3:
+            snakefile.write_text(recipe.replace("SHARDS = 3", f"SHARDS = {shards}"))
+            result = self.snakemake()
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual(self.rows(), ["done"] * 4 + ["failed"])
+
+    def test_a_refused_merge_leaves_the_merged_table(self):
+        self.program(f'exec {PIPELINE} "$@"\n')
+        self.assertEqual(self.snakemake().returncode, 0)
+        with open(self.list, "a", encoding="utf-8") as file:
+            file.write(self.slide(5) + "\n")
+        self.program(f'if [[ $1 == merge ]]; then exit 2; fi\nexec {PIPELINE} "$@"\n')
+        self.assertNotEqual(self.snakemake().returncode, 0)
+        self.assertEqual(self.rows(), ["done"] * 4 + ["failed"])
+
+    def test_a_file_that_is_gone_is_made_again(self):
+        self.program(f'exec {PIPELINE} "$@"\n')
+        self.assertEqual(self.snakemake().returncode, 0)
+        missing = self.out / "missing"
+        self.program(f'if [[ $1 == merge && ! -e "{missing}" ]]; then touch "{missing}"; exit 3; fi\n'
+                     f'echo "$*" >>{self.folder}/asked\nexec {PIPELINE} "$@"\n')
+        (self.out / "done/merge-3").unlink()
+        self.assertNotEqual(self.snakemake().returncode, 0)
+        result = self.snakemake()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual((self.folder / "asked").read_text().count("--shard"), 3)
 
     def test_a_shard_that_failed_after_the_list_had_grown_starts_again(self):
         self.program(f'exec {PIPELINE} "$@"\n')
