@@ -50,12 +50,21 @@ bool is_own_tiff(const fs::path& file) {
          text.starts_with("mean and standard deviation of every window");
 }
 
-bool is_own_page(const fs::path& file) {
+/// Anybody's page may have the title, and one about this program may quote the generator.
+bool is_report(const fs::path& file) {
   constexpr std::size_t head = 4096;
-  // Anybody's page may have the title.
+  constexpr std::string_view begin =
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+      "content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<meta "
+      "http-equiv=\"Content-Security-Policy\" ";
   constexpr std::string_view generator = "\n<meta name=\"generator\" content=\"slidestream report\">\n";
-  return first_bytes(file, head).find(generator) != std::string::npos || is_view_page(file);
+  const std::string text = first_bytes(file, head);
+  if (!text.starts_with(begin)) return false;
+  const std::size_t line_end = text.find('\n', begin.size());
+  return line_end != std::string::npos && std::string_view(text).substr(line_end).starts_with(generator);
 }
+
+bool is_own_page(const fs::path& file) { return is_report(file) || is_view_page(file); }
 
 bool is_own_deep_zoom(const fs::path& file) {
   const fs::path page = deep_zoom_page(file);
@@ -63,11 +72,14 @@ bool is_own_deep_zoom(const fs::path& file) {
   return (fs::exists(page, code) && is_view_page(page)) || has_all_names_but_the_page(file);
 }
 
+/// A trace, the file of progress, or totals. Strings in JSON have no line breaks, so that none reads as the versions.
 bool is_own_json(const fs::path& file) {
-  constexpr std::size_t head = 4096;
-  const std::string text = first_bytes(file, head);
+  constexpr std::size_t most = std::size_t{1} << 20;
+  const std::string text = first_bytes(file, most);
   return text.starts_with(R"({"displayTimeUnit":"ms","otherData":{"dropped_ranges":)") ||
-         text.find("\"slidestream\":") != std::string::npos || text.find("\"pid_space\":") != std::string::npos;
+         text.starts_with("{\n  \"version\": 1,\n  \"process\": {\n    \"host\": \"") ||
+         (text.starts_with("{\n  \"settings\": {\n") &&
+          text.find("\n  \"versions\": {\n    \"slidestream\": \"") != std::string::npos);
 }
 
 bool is_own_table(const fs::path& file) {
@@ -132,8 +144,10 @@ bool is_own_volume(const fs::path& file) {
   return first_bytes(file, head).find(volume::written_mark) != std::string::npos;
 }
 
-bool is_own_metrics(const fs::path& file) { return holds(file, "slidestream_"); }
-bool is_own_settings(const fs::path& file) { return holds(file, "# The fastest of "); }
+bool begins_with(const fs::path& file, std::string_view mark) { return first_bytes(file, mark.size()) == mark; }
+
+bool is_own_metrics(const fs::path& file) { return begins_with(file, "# HELP slidestream_slides Slides of the run "); }
+bool is_own_settings(const fs::path& file) { return begins_with(file, "# The fastest of "); }
 
 constexpr std::array<Kind, 15> kinds = {{{".tif", is_own_tiff, true},
                                          {".tiff", is_own_tiff, true},

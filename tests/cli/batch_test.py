@@ -86,14 +86,24 @@ class Targets(BatchCase):
     def test_files_of_other_programs(self):
         slide = self.folder_of("a.svs") / "a.svs"
         self.assertDone(run(slide, "--out", self.out))
+        generator = b'<meta name="generator" content="slidestream report">\n'
         foreign = {"page.html": b"<!doctype html>\n<title>slidestream report</title>\n", "trace.json": b'{"traceEvents": []}',
-                   "node.prom": b"# HELP node_load1 1m load average.\n", "made.svs": b"II*\0 something else"}
+                   "node.prom": b"# HELP node_load1 1m load average.\n", "made.svs": b"II*\0 something else",
+                   # Of which this program is a part, or a subject.
+                   "quote.html": b'<!doctype html>\n<html lang="en">\n<head>\n<title>On reports</title>\n<pre>\n' + generator,
+                   "package.json": b'{\n  "dependencies": {\n    "slidestream": "1.0"\n  }\n}\n',
+                   "settings.json": b'{\n  "settings": {\n    "slidestream": {"pid_space": 1}\n  }\n}\n',
+                   "disk.prom": b"# HELP slidestream_disk_free MiB\nslidestream_disk_free 7\n"}
         for name, content in foreign.items():
             (self.folder / name).write_bytes(content)
         file = {name: self.folder / name for name in foreign}
         cases = [("page.html", ["report", self.out, "--html", file["page.html"]]),
                  ("trace.json", [slide, "--out", self.folder / "2", "--trace", file["trace.json"]]),
                  ("node.prom", [slide, "--out", self.folder / "3", "--metrics", file["node.prom"]]),
+                 ("quote.html", ["report", self.out, "--html", file["quote.html"]]),
+                 ("package.json", [slide, "--out", self.folder / "4", "--trace", file["package.json"]]),
+                 ("settings.json", [slide, "--out", self.folder / "5", "--trace", file["settings.json"]]),
+                 ("disk.prom", [slide, "--out", self.folder / "6", "--metrics", file["disk.prom"]]),
                  ("made.svs", ["synth", "--out", file["made.svs"], "--size", "256x256"])]
         for name, command in cases:
             with self.subTest(name):
