@@ -9,6 +9,7 @@
 #include <slidestream/error.hpp>
 #include <slidestream/network.hpp>
 
+#include "cli/listed_files.hpp"
 #include "cli/own_files.hpp"
 #include "cli/own_marks.hpp"
 #include "sink/deep_zoom.hpp"
@@ -172,6 +173,7 @@ void check_output_file(const std::string& file, const Config& config, const std:
   }
   if (std::filesystem::equivalent(path, slides.front(), code)) throw ConfigError(file + ": it is the slide itself");
   if (is_to_fill && is_link(path)) throw ConfigError(file + ": is a link, and a folder takes no link's place");
+  check_unlisted_above(path);
   // Whose the description is, the page says.
   if (!features && format.format == ImageFormat::dzi) check_page_target(deep_zoom_page(path), PageOf::image, overwrite);
   check_target(path, overwrite);

@@ -5,23 +5,19 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
 #include <string>
-#include <system_error>
 
+#include "cli/listed_files.hpp"
 #include "cli/own_files.hpp"
 #include "cli/shortage.hpp"
 #include "cli/signals.hpp"
 #include "cli/terminal.hpp"
 #include "config/printable.hpp"
 #include "config/suggest.hpp"
-#include "ledger/artifact_files.hpp"
-#include "ledger/database.hpp"
-#include "ledger/schema.hpp"
 #include "report/report.hpp"
 #include "system/control_groups.hpp"
 
@@ -35,28 +31,13 @@ struct Options {
   bool overwrite = false;
 };
 
-/// \throws ConfigError where a run that is reported lists the page as a file of a slide
-void check_unlisted(const std::string& html, const std::string& folder) {
-  namespace fs = std::filesystem;
-  std::error_code code;
-  const fs::path file = html;
-  if (!fs::exists(fs::symlink_status(file, code)) || !fs::exists(fs::path(folder) / ledger_name, code)) return;
-  const std::unique_ptr<Database> database = open_to_read(fs::path(folder) / ledger_name);
-  Statement files(*database, "SELECT file FROM artifacts");
-  while (files.step()) {
-    const fs::path listed = place_of(folder, files.text(0));
-    if (listed.filename() != file.filename() || !fs::equivalent(listed, file, code)) continue;
-    throw ConfigError(one_line(html) + ": is a file of a slide that " + one_line(folder) +
-                      " lists; name another for the report");
-  }
-}
-
 int write(Options options) {
   report::ReportOptions& wanted = options.report;
   if (wanted.manifest.empty() != wanted.cohort.empty()) {
     throw ConfigError("--manifest and --cohort belong together: the file, and its column to compare by");
   }
   for (const std::string& folder : wanted.folders) check_unlisted(wanted.html, folder);
+  check_unlisted_above(wanted.html);
   check_page_target(wanted.html, PageOf::report, options.overwrite);
   wanted.most_bytes = static_cast<std::uint64_t>(options.most_megabytes * 1e6);
   wanted.threads = std::clamp(allowed_processors(), 1, 16);

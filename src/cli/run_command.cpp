@@ -28,6 +28,7 @@
 #include "cli/folder_guard.hpp"
 #include "cli/image_file.hpp"
 #include "cli/left_images.hpp"
+#include "cli/listed_files.hpp"
 #include "cli/logging.hpp"
 #include "cli/own_files.hpp"
 #include "cli/progress.hpp"
@@ -413,8 +414,11 @@ int run(const RunOptions& options) {
   check_run_targets(config, inputs, options);
   const std::string warning = options.work ? "" : memory_warning(config, inputs.slides, group_limits());
   if (!warning.empty()) spdlog::warn("{}", warning);
-  if (!options.trace.empty()) check_target(options.trace, options.overwrite);
-  if (!options.metrics.empty()) check_target(options.metrics, options.overwrite);
+  for (const std::string& named : {options.trace, options.metrics}) {
+    if (named.empty()) continue;
+    check_unlisted_above(named);
+    check_target(named, options.overwrite);
+  }
   // Whoever was asked to stop may still end slides, which is to be known of the files that are there.
   if (options.file.empty()) {
     refuse_if_in_use(std::filesystem::path(config.output.dir) / ledger_name, false, owner_watch(options));

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "cli/command.hpp"
+#include "cli/listed_files.hpp"
 #include "cli/own_files.hpp"
 #include "cli/shortage.hpp"
 #include "config/printable.hpp"
@@ -117,6 +118,7 @@ int write_volume(const Arguments& arguments) {
   const std::string& file = arguments.file;
   const volume::Extent& size = *arguments.volume;
   if (!file.ends_with(".nii.gz")) throw ConfigError("--out is '" + file + "'; a volume's name must end in .nii.gz");
+  check_unlisted_above(file);
   check_target(file, arguments.overwrite);
   volume::write_synthetic_volume(file, size, arguments.options.seed);
   if (arguments.quiet) return exit_done;
@@ -127,6 +129,7 @@ int write_volume(const Arguments& arguments) {
 int write_slide(const Arguments& arguments) {
   const std::string& file = arguments.file;
   const SynthOptions& options = arguments.options;
+  check_unlisted_above(file);
   check_folder_target(file, arguments.overwrite);
   const auto begin = std::chrono::steady_clock::now();
   const SynthSummary summary = write_synthetic_slide(file, options);

@@ -119,8 +119,26 @@ class Targets(BatchCase):
         before = page.read_bytes()
         for more in [], ["--overwrite"]:
             self.assertOneLine(run("report", self.out, "--html", page, *more), 2,
-                               f"{page}: is a file of a slide that {self.out} lists; name another for the report")
+                               f"{page}: is a file of a slide that {self.out} lists; name another")
             self.assertEqual(page.read_bytes(), before)
+
+    def test_files_of_another_run(self):
+        other = self.folder / "other"
+        slides = self.folder_of("a.svs", "b.svs")
+        self.assertDone(run("convert", slides / "a.svs", "--out", other, "--trace", other / "trace.json"))
+        image, table = other / "images/a.identity.ome.tif", other / "corpus.json"
+        cases = [(image, "a file of a slide that {} lists", ["convert", slides / "b.svs", image]),
+                 (image, "a file of a slide that {} lists", ["synth", "--out", image, "--size", "256x256"]),
+                 (table, "a file of the run in {}", [slides / "b.svs", "--out", self.out, "--trace", table])]
+        before = image.read_bytes(), table.read_bytes()
+        for file, what, command in cases:
+            for more in [], ["--overwrite"]:
+                with self.subTest(command=command, more=more):
+                    what_of_it = what.format(other.resolve())
+                    self.assertOneLine(run(*command, *more), 2, f"{file}: is {what_of_it}; name another")
+                    self.assertEqual((image.read_bytes(), table.read_bytes()), before)
+        # What the ledger doesn't list.
+        self.assertDone(run(slides / "b.svs", "--out", self.out, "--trace", other / "trace.json"))
 
     def test_a_report_and_the_page_of_an_image(self):
         slides = self.folder_of("a.svs")
