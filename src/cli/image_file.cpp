@@ -92,6 +92,14 @@ void check_tiles(const std::filesystem::path& image, const std::filesystem::path
                     (is_own ? "--overwrite replaces the image" : "a folder isn't replaced"));
 }
 
+/// Whether a slide is such an image itself, under another name. A pattern for some of a format's suffixes may have
+/// named both, and nothing in an image tells which slide it was made of.
+bool is_image_beside(const std::string& slide, const std::string& file, const ImageFormatTraits& format) {
+  const std::string small = in_small_letters(slide);
+  return std::ranges::any_of(format.suffixes, [&small](std::string_view suffix) { return small.ends_with(suffix); }) &&
+         output_name(slide) != output_name(file) && is_own_image(slide);
+}
+
 constexpr std::string_view features_suffix = ".h5";
 
 bool gives_features(const Config& config) {
@@ -178,11 +186,13 @@ void check_output_file(const std::string& file, const Config& config, const std:
   if (!features && format.format == ImageFormat::dzi) check_page_target(deep_zoom_page(path), PageOf::image, overwrite);
   check_target(path, overwrite);
   const std::string suffix = in_small_letters(path.filename().string().substr(output_name(file).size()));
-  if (!overwrite && std::filesystem::exists(status) && !suffix.empty() &&
-      in_small_letters(slides.front()).ends_with(suffix)) {
-    throw ConfigError(file +
-                      ": is there already, and may be a slide that a pattern named, as its suffix is the slide's; "
-                      "--overwrite replaces it, and --out takes several slides");
+  if (!overwrite && std::filesystem::exists(status) && !suffix.empty()) {
+    const bool has_its_suffix = in_small_letters(slides.front()).ends_with(suffix);
+    if (has_its_suffix || (!features && is_image_beside(slides.front(), file, format))) {
+      throw ConfigError(file + ": is there already, and may be a slide that a pattern named, as " +
+                        (has_its_suffix ? "its suffix is the slide's" : "the slide is an image of this program, too") +
+                        "; --overwrite replaces it, and --out takes several slides");
+    }
   }
   if (config.model.network) check_target(place_beside(file, output_name(file) + ".model.partial.csv"), overwrite);
   if (features) return;

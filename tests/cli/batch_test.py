@@ -65,6 +65,25 @@ class Targets(BatchCase):
         self.assertDone(run("convert", first, second, "--overwrite"))
         self.assertIn(b'Creator="slidestream ', second.read_bytes())
 
+    def test_two_images_are_no_slide_and_its_target(self):
+        slides = self.folder_of("a.svs", "b.svs")
+        images = [self.folder / "a.tif", self.folder / "b.tiff", self.folder / "c.ome.tif"]
+        for slide, image in zip(("a.svs", "b.svs", "b.svs"), images):
+            for _ in range(2):
+                self.assertDone(run("convert", slides / slide, image))
+        for target in images[1:]:
+            before = target.read_bytes()
+            self.assertOneLine(run("convert", images[0], target), 2,
+                               f"{target}: is there already, and may be a slide that a pattern named, as the slide is an image "
+                               "of this program, too; --overwrite replaces it, and --out takes several slides")
+            self.assertEqual(target.read_bytes(), before)
+            self.assertDone(run("convert", images[0], target, "--overwrite"))
+            self.assertNotEqual(target.read_bytes(), before)
+        # One that is named after the slide, and one of a slide that another program wrote.
+        for slide, name in (images[0], "a.ome.tif"), (self.foreign_slide("d.tif"), "e.ome.tif"):
+            for _ in range(2):
+                self.assertDone(run("convert", slide, self.folder / name))
+
     def test_a_page_of_others_beside_an_image(self):
         slide = self.folder_of("a.svs") / "a.svs"
         page = self.folder / "one.view.html"
