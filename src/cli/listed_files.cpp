@@ -24,7 +24,7 @@ bool has_run(const fs::path& folder) {
   return fs::exists(folder / ledger_name, code);
 }
 
-bool has_name(const fs::path& file) {
+bool has_entry(const fs::path& file) {
   std::error_code code;
   return fs::exists(fs::symlink_status(file, code));
 }
@@ -59,11 +59,11 @@ bool is_listed_readably(const fs::path& file, const fs::path& folder) {
 }  // namespace
 
 void check_unlisted(const fs::path& file, const fs::path& folder) {
-  if (has_name(file) && has_run(folder) && is_listed(file, folder)) refuse_listed(file, folder);
+  if (has_entry(file) && has_run(folder) && is_listed(file, folder)) refuse_listed(file, folder);
 }
 
 void check_unlisted_above(const fs::path& file) {
-  if (!has_name(file)) return;
+  if (!has_entry(file)) return;
   std::error_code code;
   const fs::path parent = fs::weakly_canonical(fs::absolute(file, code).parent_path(), code);
   if (has_run(parent)) {

@@ -231,7 +231,7 @@ class Partial(BatchCase):
         self.assertEqual(file.read_text(), '{"mine": 1}')
         self.assertDone(run(slide, "--out", self.out, "--overwrite"))
         # As a run that dies leaves it, and before it has written anything.
-        for text in '{\n  "version": 1,\n  "process": {\n    "pid_space": "1"\n', "":
+        for text in '{\n  "version": 1,\n  "process": {\n    "host": "1"\n', "":
             file.write_text(text)
             self.assertDone(run(slide, "--out", self.out))
             self.assertFalse(file.exists())
