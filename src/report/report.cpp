@@ -5,12 +5,17 @@
 #include <cmath>
 #include <ctime>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
 #include <slidestream/statistic.hpp>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "config/bounded_json.hpp"
 #include "config/keys.hpp"
@@ -146,7 +151,9 @@ class Builder {
     data["runs"] = runs_json();
     data["cohorts"] = cohorts_json();
     data["slides"] = std::move(columns_);
-    data["figures"] = std::move(figures_);
+    // Made of them all at once: to add one by its name looks at all before.
+    data["figures"] =
+        Json::object_t(std::make_move_iterator(figures_.begin()), std::make_move_iterator(figures_.end()));
     data["class_colours"] = class_colours_json();
     data["sweeps"] = std::move(sweeps_);
     if (!options_.trace.empty()) data["timeline"] = timeline_json();
@@ -342,14 +349,20 @@ class Builder {
   void describe_figures(const SlideResult& result, const AnalysisConfig& analysis, bool spectrum) {
     if (!result.done) return;
     for (const NamedValue& value : result.values) {
-      if (std::isfinite(value.value)) figures_[value.name].push_back({sources_.size(), rounded(value.value, 1e6)});
+      if (std::isfinite(value.value)) figure(value.name).push_back({sources_.size(), rounded(value.value, 1e6)});
     }
     if (!spectrum) return;
     for (const PlacedStatistic& placed : placed_statistics(analysis)) {
-      for (const Figure& figure : findings_of(placed, analysis, result.sums).figures) {
-        if (figure.value) figures_[figure.name].push_back({sources_.size(), rounded(*figure.value)});
+      for (const Figure& each : findings_of(placed, analysis, result.sums).figures) {
+        if (each.value) figure(each.name).push_back({sources_.size(), rounded(*each.value)});
       }
     }
+  }
+
+  Json& figure(const std::string& name) {
+    const auto [place, is_new] = places_of_figures_.try_emplace(name, figures_.size());
+    if (is_new) figures_.emplace_back(name, Json::array());
+    return figures_[place->second].second;
   }
 
   void add_distribution(Json& data) const {
@@ -469,7 +482,8 @@ class Builder {
   SpectrumSums all_;
   Axis axis_;
   Json columns_;
-  Json figures_ = Json::object();
+  std::vector<std::pair<std::string, Json>> figures_;
+  std::unordered_map<std::string, std::size_t> places_of_figures_;
   std::vector<PictureSource> sources_;
   ReportResult result_;
 };

@@ -83,6 +83,12 @@ void check_row(const CsvRecord& record, std::size_t fields, const Row& row, std:
   if (!(seconds > 0 && seconds < 1e9)) fail_at(origin, record.line, "has no time");
 }
 
+// Far above what sweeps have: a page shows each combination, with the settings that vary.
+constexpr std::size_t most_settings = 256;
+constexpr std::size_t most_points = 20'000;
+constexpr std::size_t most_values = 500'000;  // of all points
+constexpr std::size_t longest_swept = 65'536;
+
 /// A sweep's rows, one at a time: a file may be far larger than what a sweep wrote.
 class SweepRows {
  public:
@@ -97,6 +103,10 @@ class SweepRows {
                          [](const std::string& column) { return column.find('.') != std::string::npos; });
     if (settings_.empty() || !columns_.contains("seconds")) {
       throw ConfigError(std::string(origin_) + ": isn't a sweep's: expected columns named after settings, and seconds");
+    }
+    if (settings_.size() > most_settings) {
+      throw ConfigError(std::string(origin_) + ": isn't a sweep's: has more than " + std::to_string(most_settings) +
+                        " columns named after settings");
     }
   }
 
@@ -116,6 +126,7 @@ class SweepRows {
       if (!following && is_cut(*record)) return;
       const Row row(columns_, record->fields);
       check_row(*record, header_.size(), row, origin_);
+      if (row["swept"].size() > longest_swept) fail_at(origin_, record->line, "swept names more than a sweep can vary");
       if (++rows > most_rows) {
         fail_at(origin_, record->line, "more than " + std::to_string(most_rows) + " runs, which no sweep has");
       }
@@ -166,8 +177,6 @@ std::vector<std::string> keys_of(const SweepRows& rows) {
 double SweepPoint::median() const { return summarise(seconds).median; }
 
 SweepTable read_sweep(std::string_view whole, std::string_view origin) {
-  // Far above any sweep's combinations, of which a page shows each.
-  constexpr std::size_t most_points = 20'000;
   const std::string_view text = without_bom(whole);
   check_text(text, origin);
   const SweepRows rows(text, origin);
@@ -179,8 +188,9 @@ SweepTable read_sweep(std::string_view whole, std::string_view origin) {
     for (const std::string& key : table.keys) values.push_back(row[key]);
     const auto [place, is_new] = places.try_emplace(values, table.points.size());
     if (is_new) table.points.push_back({.values = values, .seconds = {}, .again = {}, .note = {}});
-    if (table.points.size() > most_points) {
-      throw ConfigError(std::string(origin) + ": has more than " + std::to_string(most_points) + " combinations");
+    if (table.points.size() > std::min(most_points, most_values / table.keys.size())) {
+      throw ConfigError(std::string(origin) + ": has more combinations than a sweep: " +
+                        std::to_string(table.points.size()) + " of " + std::to_string(table.keys.size()) + " settings");
     }
     SweepPoint& point = table.points[place->second];
     point.base = point.base || row["base"] == "yes";

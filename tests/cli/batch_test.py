@@ -164,8 +164,13 @@ class Targets(BatchCase):
         other = self.folder / "other"
         self.assertDone(run("convert", slides, "--out", other, "--to", "dzi"))
         self.assertDone(run(slides, "--out", self.out))
-        page = other / "images/a.identity.view.html"
-        before = page.read_bytes()
+        listed = other / "images/a.identity.view.html"
+        before = listed.read_bytes()
+        self.assertOneLine(run("report", self.out, "--html", listed), 2,
+                           f"{listed}: is a file of a slide that {other.resolve()} lists; name another")
+        self.assertEqual(listed.read_bytes(), before)
+        page = self.folder / "copy.view.html"
+        page.write_bytes(before)
         self.assertOneLine(run("report", self.out, "--html", page), 2,
                            f"{page}: is the page of an image; --overwrite replaces it")
         self.assertEqual(page.read_bytes(), before)

@@ -156,7 +156,22 @@ TEST_CASE("what no sweep wrote is refused without reading its rows, and so are m
         "sweep.csv: isn't a sweep's: expected columns named after settings, and seconds");
   std::string many = "a.x,seconds\n";
   for (int i = 0; i <= 20'000; ++i) many += std::to_string(i) + ",1\n";
-  CHECK(fault(many) == "sweep.csv: has more than 20000 combinations");
+  CHECK(fault(many) == "sweep.csv: has more combinations than a sweep: 20001 of 1 settings");
+  std::string header;
+  for (int i = 0; i < 256; ++i) header += "a." + std::to_string(i) + ",";
+  std::string row(255, ',');
+  CHECK(fault(header + "seconds\n" + row + ",1\n").empty());
+  CHECK(fault(header + "a.256,seconds\n\"never closed") ==
+        "sweep.csv: isn't a sweep's: has more than 256 columns named after settings");
+  std::string wide = header + "seconds\n";
+  for (int i = 0; i <= 500'000 / 256; ++i) wide += std::to_string(i) + row + ",1\n";
+  CHECK(fault(wide).empty());
+  for (int i = 0; i < 256; ++i) row.insert(static_cast<std::size_t>(2 * i), "1");
+  wide += row + ",1\n";
+  CHECK(fault(wide) == "sweep.csv: has more combinations than a sweep: 1954 of 256 settings");
+  const std::string names = "a.x,swept,seconds\n1,";
+  CHECK(fault(names + std::string(65'536, 'x') + ",1\n").empty());
+  CHECK(fault(names + std::string(65'537, 'x') + ",1\n") == "sweep.csv:2: swept names more than a sweep can vary");
 }
 
 TEST_CASE("a timeline has the stages of a trace, what was busy and what overlapped") {

@@ -112,6 +112,10 @@ COMMANDS = {
         "python3 bench/published/jpeg2000.py slide.svs --bench build/cuda/bench/jpeg2000_gpu_bench":
             "not: " + GPU + ", nvJPEG2000 and nvImageCodec",
     },
+    "docs/reliability.md": {
+        "scripts/check.sh operators": "not: a build of its own takes minutes",
+        "scripts/loaded.sh 20": "not: it takes hours",
+    },
     "CONTRIBUTING.md": {
         "scripts/check.sh operators": "not: a build of its own takes minutes",
         'build/dev/tests/operators/operators_kernels_test -tc="sobel*"': "not: the build above",
