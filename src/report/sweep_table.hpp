@@ -37,7 +37,7 @@ struct SweepVerdict {
 /// else all that vary do; `seconds` is what a run took, and where that is empty `reason` or `status` say why. Rows
 /// whose `phase` is neither "grid" nor empty repeat single combinations after the choice.
 /// \throws ConfigError when there is no key or no `seconds`, and for more rows or combinations than a sweep has.
-SweepTable read_sweep(std::string_view text, std::string_view origin);
+SweepTable read_sweep(std::string_view whole, std::string_view origin);
 
 /// Nothing when no combination was run once more beside the base; of several the fastest.
 std::optional<SweepVerdict> verdict_of(const SweepTable& table);
