@@ -68,10 +68,12 @@ struct SlideInfo {
   std::optional<double> said_mpp_y;     ///< down, if the slide says another size than `mpp`, by however little
   std::optional<double> magnification;  ///< objective power; 10 / mpp if `OpenOptions` gave the mpp
   std::vector<std::string> channels;    ///< names of the channels, if the slide has several
-  bool is_srgb = false;                 ///< colours are converted from its ICC profile (`OpenOptions::to_srgb`)
-  bool labels = false;                  ///< samples are labels of a network or a mask that slidestream wrote
-  std::vector<std::string> warnings;    ///< doubts at opening, one line each, without the path
-  std::vector<std::string> notes;       ///< what opening did unasked, likewise
+  /// Numbers of those that lie in the file, if not all do; empty if which ones do isn't known.
+  std::optional<std::vector<std::size_t>> held_channels;
+  bool is_srgb = false;               ///< colours are converted from its ICC profile (`OpenOptions::to_srgb`)
+  bool labels = false;                ///< samples are labels of a network or a mask that slidestream wrote
+  std::vector<std::string> warnings;  ///< doubts at opening, one line each, without the path
+  std::vector<std::string> notes;     ///< what opening did unasked, likewise
   std::map<std::string, std::string> properties;  ///< the vendor's keys and values; "description" is the first line
 
   /// @return Side of a square with the area of a pixel of level 0, in micrometres.

@@ -102,6 +102,7 @@ Json info_json(const Slide& slide, std::set<std::string>& names) {
           {"srgb_fault", fault.empty() ? Json() : Json(json_text(fault))},
           {"labels", info.labels},
           {"channels", names_json(info.channels)},
+          {"held_channels", info.held_channels ? Json(*info.held_channels) : Json()},
           {"associated", names_json(info.associated)},
           {"properties", properties_json(info.properties)}};
 }
@@ -143,6 +144,16 @@ std::string listed_channels(const std::vector<std::string>& names) {
   return text;
 }
 
+/// " (the file holds only number 1)", or nothing where it holds all.
+std::string held_channels_text(const SlideInfo& info) {
+  if (!info.held_channels) return {};
+  const std::vector<std::size_t>& numbers = *info.held_channels;
+  if (numbers.empty()) return " (which of them the file holds isn't known)";
+  std::string text;
+  for (const std::size_t number : numbers) text += (text.empty() ? " " : ", ") + std::to_string(number);
+  return std::string(" (the file holds only number") + (numbers.size() > 1 ? "s" : "") + text + ")";
+}
+
 /// Both sizes where they differ in what is shown of them.
 std::string pixel_size_text(const SlideInfo& info) {
   if (!info.mpp) return "not given";
@@ -174,8 +185,8 @@ std::string info_text(const Slide& slide, const Style& style) {
   line("mpp", pixel_size_text(info));
   line("magnification", info.magnification ? short_number(*info.magnification) + " x" : "not given");
   if (info.channels.size() > 1) {
-    line("channels", std::to_string(info.channels.size()) +
-                         ", of which input.channel chooses one: " + listed_channels(info.channels));
+    line("channels", std::to_string(info.channels.size()) + ", of which input.channel chooses one: " +
+                         listed_channels(info.channels) + held_channels_text(info));
   }
   const bool has_planes =
       std::ranges::any_of(info.levels, [](const Level& level) { return level.codec == Codec::planes; });

@@ -82,6 +82,14 @@ std::vector<std::string> channel_names(const Channels& channels) {
   return names;
 }
 
+std::optional<std::vector<std::size_t>> held_channels(const Channels& channels) {
+  if (channels.is_unknown) return std::vector<std::size_t>();
+  if (channels.held == channels.count) return std::nullopt;
+  std::vector<std::size_t> held = channels.numbers;
+  for (std::size_t i = held.size(); i < channels.held; ++i) held.push_back(i);
+  return held;
+}
+
 std::size_t chosen_channel(const std::filesystem::path& path, const Channels& channels, const OpenOptions& options) {
   const std::string several = std::to_string(channels.count) + " channels" + names_text(channels);
   const std::string held = held_text(channels);

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <slidestream/slide.hpp>
 #include <string>
 #include <vector>
@@ -31,6 +32,9 @@ std::string short_name(const std::string& name);
 
 /// Names as a slide lists them: its own, or numbers.
 std::vector<std::string> channel_names(const Channels& channels);
+
+/// The numbers of those in this file, as `SlideInfo` has them.
+std::optional<std::vector<std::size_t>> held_channels(const Channels& channels);
 
 /// The number of the channel that is read: where any will do, of the first in this file. \throws SlideError where there
 /// are several and `options.channel` is -1, or where it is none of those in this file, or these aren't known

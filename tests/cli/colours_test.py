@@ -303,7 +303,9 @@ class Colours(Case):
         found = self.pixels(slide, "-s", "input.channel=1", "-s", "identity.colour=luminance")
         self.assertTrue((found == self.image[..., 1]).all())
         self.pixels(slide, "-s", "input.channel=2", fails="input.channel is 2, which lies in c.tif; this file holds 1")
-        self.assertIn("3, of which input.channel chooses one: A, B, C", run("info", slide).stdout)
+        self.assertIn("3, of which input.channel chooses one: A, B, C (the file holds only number 1)\n", run("info", slide).stdout)
+        found = json.loads(run("info", "--json", slide).stdout)
+        self.assertEqual((found["channels"], found["held_channels"]), (["A", "B", "C"], [1]))
 
 
 def profile(size):

@@ -257,9 +257,11 @@ TEST_CASE_FIXTURE(Fixture, "planes keep their numbers and names where the first 
     CHECK(pixel(2) == (planes.at(2) == 0 ? 120 : 160));
     CHECK(pixel(OpenOptions::any_channel) == pixel(1));
     CHECK(Slide::open(path, {.channel = 2})->info().channels == Lines{"A", "B", "C"});
+    CHECK(Slide::open(path, {.channel = 2})->info().held_channels == std::vector<std::size_t>{1, 2});
   }
   declare({{0, 1}, {1, 0}});
   CHECK(open_error(path).ends_with(three + "the first 2; set input.channel to choose one, 0 to 1"));
+  CHECK(Slide::open(path, {.channel = 0})->info().held_channels == std::vector<std::size_t>{0, 1});
   CHECK(pixel(0) == 160);
   CHECK(pixel(1) == 120);
   tiff.directories = {chequered_directory(400, 240, 120)};

@@ -543,6 +543,7 @@ TEST_CASE_FIXTURE(Fixture, "a file of a set that the text doesn't name is refuse
         "known";
     for (const int channel : {-1, 0, 1}) CHECK(open_error(path, {.channel = channel}).ends_with(refusal));
     CHECK(Slide::open(path, {.channel = OpenOptions::any_channel})->info().channels.size() == 2);
+    CHECK(Slide::open(path, {.channel = OpenOptions::any_channel})->info().held_channels == std::vector<std::size_t>());
   }
 }
 
@@ -587,6 +588,7 @@ TEST_CASE_FIXTURE(Fixture, "a file of a set holds the channels that OME-XML says
       const auto slide = Slide::open(path, {.channel = channel});
       CHECK(read_level(*slide).front() == slide_at(0, 0, 4.0));
       CHECK(slide->info().channels == names);
+      CHECK(slide->info().held_channels == std::vector<std::size_t>{1});
       CHECK(slide->info().warnings == Lines{});
     }
   }

@@ -205,6 +205,7 @@ class DirectoryReader {
     for (std::string& name : channels.names) name = without_control_characters(std::move(name));
     for (auto& [plane, file] : channels.elsewhere) file = without_control_characters(std::move(file));
     slide_.info.channels = channel_names(channels);
+    slide_.info.held_channels = held_channels(channels);
     if (options_.channel == -1 && planes.size() == channels.count) {
       colours_ = places_of_colours(channels.names);
       if (colours_) options_.channel = 0;
