@@ -35,7 +35,7 @@ namespace slidestream {
 struct ManifestEntry {
   std::string path;         ///< as it was named
   std::string canonical;    ///< the file behind it: what tells slides apart
-  bool mine = true;         ///< of this process's shard
+  bool mine = true;         ///< of this process's shard; for `join`, of one that is joined
   std::uint64_t bytes = 0;  ///< of its file, for `join`, which doesn't look
 };
 
@@ -144,7 +144,8 @@ class Ledger {
   /// Makes the ledger that of joined runs, in one transaction: enters a manifest, whose files aren't looked at, and
   /// calls `work`, which calls `import` for every slide that was found. Then `check` gets what `image_names` is going
   /// to give. Nothing changes when either throws. \throws ConfigError where that would lose something: a run's own
-  /// results, or slides of an earlier joining that aren't imported this time.
+  /// results, or slides of an earlier joining that aren't imported this time. The manifest's that
+  /// are `mine` may stay out: their own shard is among what is joined, and has them to do again.
   /// \param former  canonical paths of slides that the joined ledgers have, and not among their inputs any more
   void join(const std::vector<ManifestEntry>& manifest, const std::function<void()>& work,
             const std::function<void(const std::vector<std::string>& names)>& check,
@@ -268,7 +269,8 @@ class Ledger {
   void redo_row(std::int64_t id);
   void mend_once();
   void forget_manifest();
-  void check_that_joining_loses_nothing(const std::unordered_set<std::string>& former);
+  void check_that_joining_loses_nothing(const std::vector<ManifestEntry>& manifest,
+                                        const std::unordered_set<std::string>& former);
   void release();
   void keep_row(const Ended& ended);
   bool may_have_left(const Slide& slide, const SlideResult& result);

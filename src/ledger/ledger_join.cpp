@@ -95,7 +95,7 @@ void Ledger::join(const std::vector<ManifestEntry>& manifest, const std::functio
       slides_[i].path = manifest[i].path;
     }
     work();
-    check_that_joining_loses_nothing(former);
+    check_that_joining_loses_nothing(manifest, former);
     check(name_images());
     database_.execute("INSERT OR REPLACE INTO meta VALUES('joined', 1)");
     store_shards(database_, 0);
@@ -103,7 +103,8 @@ void Ledger::join(const std::vector<ManifestEntry>& manifest, const std::functio
   });
 }
 
-void Ledger::check_that_joining_loses_nothing(const std::unordered_set<std::string>& former) {
+void Ledger::check_that_joining_loses_nothing(const std::vector<ManifestEntry>& manifest,
+                                              const std::unordered_set<std::string>& former) {
   struct Lost {
     std::size_t count = 0;
     std::string first;
@@ -113,15 +114,14 @@ void Ledger::check_that_joining_loses_nothing(const std::unordered_set<std::stri
   const auto add = [](Lost& to, const Statement& row) {
     if (to.count++ == 0) to.first = row.text(0);
   };
-  // What isn't imported now and failed before may as well be missing.
-  Statement reset(database_, "UPDATE slides SET state = 'pending' WHERE id = ?1 AND state <> 'done'");
   Statement lost(database_, "SELECT path FROM slides WHERE id = ?1 AND state = 'done'");
   for (std::size_t i = 0; i < slides_.size(); ++i) {
     if (joined_[i] != 0) continue;
-    reset.bind(1, slides_[i].id).run();
     lost.bind(1, slides_[i].id);
-    if (lost.step()) add(nowhere, lost);
+    // Its own shard is there, and has it to do again.
+    if (!manifest[i].mine && lost.step()) add(nowhere, lost);
     lost.reset();
+    redo_row(slides_[i].id);
   }
   Statement others(database_,
                    "SELECT path, canonical FROM slides WHERE position IS NULL AND state = 'done' ORDER BY canonical");

@@ -52,6 +52,22 @@ std::vector<std::string> map_files(const Config& config, const ExpandedInputs& i
   return named_maps(config, manifest, std::vector<std::string>(manifest.size()));
 }
 
+void check_maps(const Config& config, const std::vector<ManifestEntry>& manifest, const std::vector<std::string>& files,
+                const Ledger::ListedMaps& listed) {
+  namespace fs = std::filesystem;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (listed.slides.contains(manifest[i].canonical) || listed.files.contains(files[i])) continue;
+    const fs::path file = fs::path(config.output.dir) / map_path(files[i]);
+    std::error_code code;
+    const fs::file_status there = fs::symlink_status(file, code);
+    if (!fs::exists(there) || (fs::is_regular_file(there) && fs::file_size(file, code) == 0)) continue;
+    throw ConfigError(one_line(file.string()) +
+                      (fs::is_symlink(there) ? ": is a link, and this program writes none"
+                                             : ": is there already, and no ledger in the folder lists it") +
+                      "; move it away, or name another folder");
+  }
+}
+
 bool is_foreign_map(const Config& config, const WindowMap& map, const std::filesystem::path& file) {
   namespace fs = std::filesystem;
   std::error_code code;
@@ -84,7 +100,8 @@ std::vector<std::string> spare_maps(const Config& config, const std::vector<std:
     if (aside.folder.empty()) {
       throw OutputError(aside.refusal.empty()
                             ? one_line(path) +
-                                  ": isn't what this program wrote, and lies outside of the folder; move it away"
+                                  ": isn't what this program wrote, and lies behind a link or with another run; "
+                                  "move it away"
                             : aside.refusal);
     }
     lines.push_back(one_line(path) + ": isn't what this program wrote: moved to " + one_line(aside.folder.string()));

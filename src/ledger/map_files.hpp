@@ -26,6 +26,11 @@ std::vector<std::string> map_files(const Config& config, const std::vector<Manif
 /// The same of a folder without a ledger.
 std::vector<std::string> map_files(const Config& config, const ExpandedInputs& inputs);
 
+/// Refuses what has the name of a map, and is neither a map that the ledger listed before nor empty. \throws
+/// ConfigError
+void check_maps(const Config& config, const std::vector<ManifestEntry>& manifest, const std::vector<std::string>& files,
+                const Ledger::ListedMaps& listed);
+
 /// Whether a file that isn't empty has the name of a ledger's map of this size, and can't be that.
 bool is_foreign_map(const Config& config, const WindowMap& map, const std::filesystem::path& file);
 

@@ -44,13 +44,25 @@ struct Part {
   bool is_shard = false;
 };
 
+/// How much what a part has of a slide counts: nothing beside a part that has more.
+enum class Standing {
+  leftover,  ///< of an earlier run in another shard's folder, maybe of an earlier file
+  result,    ///< of joined results, which may be earlier than their shard's, or of a run without shards
+  own,       ///< a shard has the slide to do
+};
+
+Standing standing_in(const Part& part, bool mine) {
+  if (!mine) return Standing::leftover;
+  return part.is_shard ? Standing::own : Standing::result;
+}
+
 /// A slide of any manifest.
 struct Place {
   std::int64_t position = 0;  ///< the first that a manifest gives it
   std::string path;
-  std::uint64_t bytes = 0;  ///< of its file, the most that a part knows
-  bool mine = false;        ///< a part has it among its own
-  std::size_t shards = 0;   ///< so many parts that are shards list it
+  std::uint64_t bytes = 0;                 ///< of its file, the most that a part knows
+  std::size_t shards = 0;                  ///< so many parts that are shards list it
+  Standing standing = Standing::leftover;  ///< the highest of a part
 };
 using Places = std::map<std::string, Place>;  ///< by canonical path
 
@@ -118,8 +130,8 @@ void add_places(Part& part, Places& places) {
                    "SELECT canonical, path, position, size, mine FROM slides WHERE position IS NOT NULL");
   while (select.step()) {
     const Place place{select.integer(2), select.text(1),
-                      static_cast<std::uint64_t>(std::max<std::int64_t>(0, select.integer(3))), select.integer(4) != 0,
-                      part.is_shard ? std::size_t{1} : 0};
+                      static_cast<std::uint64_t>(std::max<std::int64_t>(0, select.integer(3))),
+                      part.is_shard ? std::size_t{1} : 0, standing_in(part, select.integer(4) != 0)};
     const auto check = [&](std::string_view text) {
       if (text.empty() || text.find('\0') != std::string_view::npos) {
         throw OutputError(part.database->file().string() + ": damaged: a path can't be what was written");
@@ -132,8 +144,8 @@ void add_places(Part& part, Places& places) {
     entry->second.position = std::min(entry->second.position, place.position);
     entry->second.path = std::min(entry->second.path, place.path);
     entry->second.bytes = std::max(entry->second.bytes, place.bytes);
-    entry->second.mine = entry->second.mine || place.mine;
     entry->second.shards += place.shards;
+    entry->second.standing = std::max(entry->second.standing, place.standing);
   }
 }
 
@@ -169,7 +181,7 @@ void add_former(Part& part, std::unordered_set<std::string>& former) {
   while (select.step()) former.insert(select.text(0));
 }
 
-/// By position where the manifests agree; paths settle the rest. `mine` says that some part has it as its own.
+/// By position where the manifests agree; paths settle the rest. `mine` says that a shard has it as its own.
 std::vector<ManifestEntry> make_manifest(const Places& places) {
   std::vector<const Places::value_type*> order;
   for (const auto& place : places) order.push_back(&place);
@@ -177,7 +189,8 @@ std::vector<ManifestEntry> make_manifest(const Places& places) {
   std::vector<ManifestEntry> manifest;
   manifest.reserve(order.size());
   for (const auto* place : order) {
-    manifest.push_back({place->second.path, place->first, place->second.mine, place->second.bytes});
+    manifest.push_back(
+        {place->second.path, place->first, place->second.standing == Standing::own, place->second.bytes});
   }
   return manifest;
 }
@@ -187,8 +200,15 @@ struct Stopped {};
 
 class Joiner {
  public:
-  Joiner(Ledger& ledger, const std::vector<ManifestEntry>& manifest, std::size_t bins, const MergeOptions& options)
-      : ledger_(ledger), manifest_(manifest), bins_(bins), options_(options), totals_(bins), has_(manifest.size()) {
+  Joiner(Ledger& ledger, const Places& places, const std::vector<ManifestEntry>& manifest, std::size_t bins,
+         const MergeOptions& options)
+      : ledger_(ledger),
+        places_(places),
+        manifest_(manifest),
+        bins_(bins),
+        options_(options),
+        totals_(bins),
+        has_(manifest.size()) {
     for (std::size_t i = 0; i < manifest.size(); ++i) by_canonical_.emplace(manifest[i].canonical, i);
   }
 
@@ -206,8 +226,7 @@ class Joiner {
       const auto found = by_canonical_.find(select.text(more));
       if (found == by_canonical_.end()) throw OutputError(file + ": changes while it is read");
       const std::size_t place = found->second;
-      // What an earlier run left in another shard's folder may be of an earlier file.
-      if (manifest_[place].mine && select.integer(more + 9) == 0) continue;
+      if (standing_in(part, select.integer(more + 9) != 0) < places_.at(found->first).standing) continue;
       Ledger::Imported slide;
       slide.map_digest = unsigned_or_null(select, map_digest_column);
       slide.result = rows.read(select);
@@ -268,6 +287,7 @@ class Joiner {
   };
 
   Ledger& ledger_;
+  const Places& places_;
   const std::vector<ManifestEntry>& manifest_;
   std::size_t bins_;
   const MergeOptions& options_;
@@ -306,23 +326,6 @@ RunResult run_of(SlideSource& slides) {
   });
   for (const std::string& backend : backends) run.backend += (run.backend.empty() ? "" : "+") + backend;
   return run;
-}
-
-/// Refuses what has the name of a map, and is neither a map that the ledger listed before nor empty. \throws
-/// ConfigError
-void check_maps(const Config& config, const std::vector<ManifestEntry>& manifest, const std::vector<std::string>& files,
-                const Ledger::ListedMaps& listed) {
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    if (listed.slides.contains(manifest[i].canonical) || listed.files.contains(files[i])) continue;
-    const fs::path file = fs::path(config.output.dir) / map_path(files[i]);
-    std::error_code code;
-    const fs::file_status there = fs::symlink_status(file, code);
-    if (!fs::exists(there) || (fs::is_regular_file(there) && fs::file_size(file, code) == 0)) continue;
-    throw ConfigError(one_line(file.string()) +
-                      (fs::is_symlink(there) ? ": is a link, and this program writes none"
-                                             : ": is there already, and no ledger in the folder lists it") +
-                      "; move it away, or name another folder");
-  }
 }
 
 Ledger::Options ledger_options_of(const MergeOptions& options) {
@@ -384,14 +387,15 @@ void tell_absent(LedgerView& view, const fs::path& out, MergeResult& result) {
 /// Brings the parts into the ledger, and writes the files of results. `result` has the configuration. \param is_new set
 /// once the ledger is this process's, where it wasn't there before
 void join(std::vector<Part>& parts, const std::vector<std::pair<std::string, std::string>>& settings,
-          const std::vector<ManifestEntry>& manifest, const MergeOptions& options, MergeResult& result, bool& is_new) {
+          const Places& places, const std::vector<ManifestEntry>& manifest, const MergeOptions& options,
+          MergeResult& result, bool& is_new) {
   Ledger::Options ledger_options = ledger_options_of(options);
   ledger_options.settings = settings;
   Ledger ledger(result.config, ledger_options);
   is_new = ledger.is_new();
   for (const char* folder : {"", "maps"}) remove_leftovers(fs::path(result.config.output.dir) / folder);
   const auto bins = static_cast<std::size_t>(result.config.analysis.bins);
-  Joiner joiner(ledger, manifest, bins, options);
+  Joiner joiner(ledger, places, manifest, bins, options);
   const Ledger::ListedMaps listed = ledger.listed_maps();
   const std::vector<std::string> foreign = foreign_maps(result.config, listed);
   std::unordered_set<std::string> former;
@@ -470,7 +474,7 @@ MergeResult merge_ledgers(const std::vector<std::string>& folders, const std::st
   prepare_output(result.config);
   bool is_new = false;
   try {
-    join(parts, settings, manifest, options, result, is_new);
+    join(parts, settings, places, manifest, options, result, is_new);
   } catch (const Stopped&) {
     result.stopped = true;
   } catch (const WatchStopped&) {

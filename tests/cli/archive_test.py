@@ -928,6 +928,8 @@ class Shards(ArchiveCase):
         self.assertEqual(run(slides, "--out", parts[0]).returncode, 0)
         for number, part in enumerate(parts, 1):
             self.assertEqual(run(slides, "--out", part, "--shard", f"{number}/2").returncode, 0)
+        earlier = self.folder / "earlier"
+        self.assertEqual(run("merge", *parts, "--out", earlier).returncode, 0)
         self.sql("UPDATE slides SET state = 'pending' WHERE position = (SELECT min(position) FROM slides WHERE mine)",
                  parts[1])
         path = self.sql("SELECT path FROM slides WHERE state = 'pending' AND mine", parts[1])[0][0]
@@ -936,6 +938,11 @@ class Shards(ArchiveCase):
         self.assertEqual(merged.returncode, 3, merged.stderr)
         self.assertIn(f"{path}: done in none of the folders", merged.stderr)
         self.assertNotIn(path, [row["path"] for row in self.rows()])
+        # Joined earlier, it counts for no more, whether that folder is joined or joined into.
+        for command in (["merge", earlier, *parts, "--out", self.folder / "again"], ["merge", *parts, "--out", earlier]):
+            merged = run(*command)
+            self.assertEqual(merged.returncode, 3, merged.stderr)
+            self.assertNotIn(path, [row["path"] for row in self.rows(command[-1])])
         self.assertEqual(run(slides, "--out", parts[1], "--shard", "2/2").returncode, 0)
         self.assertEqual(run("merge", *parts, "--out", self.out).returncode, 0)
         self.assertEqual(len(self.rows()), 20)

@@ -9,6 +9,7 @@
 #include "ledger/artifact_files.hpp"
 #include "ledger/attachments.hpp"
 #include "ledger/fingerprint.hpp"
+#include "ledger/map_files.hpp"
 #include "ledger/merge.hpp"
 #include "ledger/slide_row.hpp"
 #include "ledger/status.hpp"
@@ -486,4 +487,23 @@ TEST_CASE("operators that run and their settings decide, and those of images whe
   }
   for (const char* setting : {"analysis.stride=64", "gaussian.radius=3"})
     CHECK_FALSE_MESSAGE(differ(config, setting), setting);
+}
+
+TEST_CASE("a map that isn't this run's to move is said to be with another run or behind a link") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const fs::path maps = folder / "out/maps";
+  SUBCASE("another run") {
+    fs::create_directories(maps);
+    folder.write("out/maps/run.sqlite", std::string("another's"));
+  }
+  SUBCASE("a link") {
+    fs::create_directories(folder / "elsewhere");
+    fs::create_directory_symlink(folder / "elsewhere", maps);
+  }
+  folder.write("out/maps/a.npy", std::string("theirs"));
+  CHECK(message_of<OutputError>([&] { spare_maps(config, {"a.npy"}); }) ==
+        (maps / "a.npy").string() +
+            ": isn't what this program wrote, and lies behind a link or with another run; move it away");
+  CHECK(text_of(maps / "a.npy") == "theirs");
 }

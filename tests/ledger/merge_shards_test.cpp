@@ -90,6 +90,108 @@ TEST_CASE("a slide is what its own shard says, whatever earlier runs left in oth
   }
 }
 
+TEST_CASE("a slide is what its own shard says, whatever joined folders and runs without shards have") {
+  const TemporaryFolder folder;
+  const auto manifest = make_files(folder, 2);
+  const std::string a = (folder / "a").string();
+  const std::string b = (folder / "b").string();
+  const std::string joined = (folder / "joined").string();
+  const auto start = [&](const std::string& part, std::size_t own, const auto& work) {
+    Ledger ledger(ledger_config(part));
+    start_shard(ledger, manifest, {own});
+    work(ledger);
+  };
+  start(a, 0, [&](Ledger& ledger) { end_slide(ledger, manifest, 0, 3); });
+  start(b, 1, [&](Ledger& ledger) { end_slide(ledger, manifest, 1, 8); });
+  merge_ledgers({a, b}, joined);
+  // Its file is another now.
+  folder.write("slide-1", std::string("another"));
+  std::vector<std::string> parts = {a, b, joined};
+  SUBCASE("joined results") {}
+  SUBCASE("a run without shards") {
+    parts.back() = (folder / "whole").string();
+    Ledger ledger(ledger_config(parts.back()));
+    ledger.begin(manifest, false);
+    end_slide(ledger, manifest, 0, 3);
+    end_slide(ledger, manifest, 1, 8);
+  }
+  const auto check = [&](const std::vector<std::string>& missing, const std::vector<std::uint64_t>& seeds) {
+    std::ranges::sort(parts);
+    int number = 0;
+    do {
+      const fs::path out = folder / ("out-" + std::to_string(number++));
+      fs::remove_all(out);
+      const MergeResult merged = merge_ledgers(parts, out.string());
+      CHECK(merged.missing == missing);
+      CHECK(seeds_in(out) == seeds);
+    } while (std::ranges::next_permutation(parts).found);
+  };
+  start(b, 1, [](Ledger&) {});
+  check({manifest[1].path}, {3});
+  start(b, 1, [&](Ledger& ledger) { end_slide(ledger, manifest, 1, 6); });
+  check({}, {3, 6});
+  // Where its shard isn't named, they count.
+  std::erase(parts, b);
+  check({}, {3, 8});
+}
+
+TEST_CASE("what is left in another shard's folder doesn't count beside joined results") {
+  const TemporaryFolder folder;
+  const auto manifest = make_files(folder, 2);
+  const std::string a = (folder / "a").string();
+  const std::string b = (folder / "b").string();
+  const std::string joined = (folder / "joined").string();
+  {
+    Ledger ledger(ledger_config(a));
+    start_shard(ledger, manifest, {0, 1});
+    end_slide(ledger, manifest, 0, 3);
+    end_slide(ledger, manifest, 1, 8);
+    start_shard(ledger, manifest, {0});
+  }
+  {
+    Ledger ledger(ledger_config(b));
+    start_shard(ledger, manifest, {1});
+    end_slide(ledger, manifest, 1, 6);
+  }
+  merge_ledgers({a, b}, joined);
+  for (const auto& parts : {std::vector<std::string>{a, joined}, {joined, a}}) {
+    const fs::path out = folder / "out";
+    fs::remove_all(out);
+    CHECK(merge_ledgers(parts, out.string()).missing.empty());
+    CHECK(seeds_in(out) == std::vector<std::uint64_t>{3, 6});
+  }
+}
+
+TEST_CASE("a repeated merge leaves out what its own shard has to do again") {
+  const TemporaryFolder folder;
+  const auto manifest = make_files(folder, 2);
+  const std::string a = (folder / "a").string();
+  const std::string b = (folder / "b").string();
+  const std::string out = (folder / "out").string();
+  const auto start = [&](const std::string& part, std::size_t own, const auto& work) {
+    Ledger ledger(ledger_config(part));
+    start_shard(ledger, manifest, {own});
+    work(ledger);
+  };
+  start(a, 0, [&](Ledger& ledger) { end_slide(ledger, manifest, 0, 3); });
+  start(b, 1, [&](Ledger& ledger) { end_slide(ledger, manifest, 1, 8); });
+  CHECK(merge_ledgers({a, b}, out).missing.empty());
+  folder.write("slide-1", std::string("another"));
+  start(b, 1, [](Ledger&) {});
+  const std::vector<std::string> missing = {manifest[1].path};
+  CHECK(merge_ledgers({a, b}, out).missing == missing);
+  CHECK(seeds_in(out) == std::vector<std::uint64_t>{3});
+  CHECK(merge_ledgers({b, a}, (folder / "new").string()).missing == missing);
+  CHECK(text_of(fs::path(out) / "slides.csv") == text_of(folder / "new/slides.csv"));
+  // What a folder that isn't named has is kept.
+  CHECK(contains(message_of<ConfigError>([&] { merge_ledgers({b}, out); }),
+                 "holds 1 slide of an earlier joining that none of the folders has, first " + manifest[0].path));
+  CHECK(seeds_in(out) == std::vector<std::uint64_t>{3});
+  start(b, 1, [&](Ledger& ledger) { end_slide(ledger, manifest, 1, 6); });
+  CHECK(merge_ledgers({a, b}, out).missing.empty());
+  CHECK(seeds_in(out) == std::vector<std::uint64_t>{3, 6});
+}
+
 TEST_CASE("a shard that was started with another list is said to be") {
   const TemporaryFolder folder;
   const auto manifest = make_files(folder, 4);

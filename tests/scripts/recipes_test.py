@@ -142,12 +142,35 @@ class Scripts(Case):
         marks.mkdir()
         contents = {"list": "a.svs\n", "done/1-of-2": "a.svs\n", "done/2-of-2": "b.svs\n", "done/2-of-2.list": "b.svs\n",
                     "done/merge-2": "a.svs\n", "done/1-of-3": "a.svs\n", "done/1-of-12": "a.svs\n", "done/merge-3": "a.svs\n"}
-        for name, text in contents.items():
+        results = ["run.sqlite", "slides.csv", "part-1/run.sqlite", "part-2/run.sqlite"]
+        for name in "part-1", "part-2":
+            (self.folder / name).mkdir()
+        for name, text in {**contents, **dict.fromkeys(results, "")}.items():
             (self.folder / name).write_text(text)
             os.utime(self.folder / name, (10**9, 10**9))
         exec(compile(before_rules, "Snakefile", "exec"), {})
         # A shard that is at work has the second.
         self.assertEqual(sorted(os.listdir(marks)), ["1-of-2", "2-of-2.list", "merge-2"])
+
+    def test_a_mark_whose_results_are_gone_is_removed_at_a_start(self):
+        recipe = block("snakemake").replace("/data/cohort.list", str(self.folder / "list"))
+        recipe = recipe.replace("SHARDS = 16", "SHARDS = 2")
+        before_rules = recipe.replace("/data/results", str(self.folder)).split("\nrule ")[0]
+        marks = ["1-of-2", "2-of-2", "merge-2"]
+        # Snakemake makes no mark again that is missing alone: the merge's goes, too.
+        results = {"run.sqlite": ["merge-2"], "slides.csv": ["merge-2"], "part-1/run.sqlite": ["1-of-2", "merge-2"],
+                   "part-2/run.sqlite": ["2-of-2", "merge-2"]}
+        for name in "done", "part-1", "part-2":
+            (self.folder / name).mkdir()
+        for gone in [None, *results]:
+            with self.subTest(gone):
+                for name in ["list", *("done/" + mark for mark in marks), *results]:
+                    (self.folder / name).write_text("a.svs\n")
+                if gone:
+                    (self.folder / gone).unlink()
+                exec(compile(before_rules, "Snakefile", "exec"), {})
+                self.assertEqual(sorted(os.listdir(self.folder / "done")),
+                                 [mark for mark in marks if mark not in results.get(gone, [])])
 
     def test_a_list_that_changes_during_the_merge_is_no_success(self):
         script, = (script for script in scripts(block("snakemake")) if " merge " in script)
@@ -303,6 +326,21 @@ class Snakemake(Case):
         result = self.snakemake()
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual((self.folder / "asked").read_text().count("--shard"), 3)
+
+    def test_results_that_are_gone_are_made_again(self):
+        self.program(f'echo "$*" >>{self.folder}/asked\nexec {PIPELINE} "$@"\n')
+        self.assertEqual(self.snakemake().returncode, 0)
+        (self.out / "slides.csv").unlink()
+        result = self.snakemake()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(self.rows(), ["done"] * 4 + ["failed"])
+        self.assertEqual((self.folder / "asked").read_text().count("--shard"), 3)
+        shutil.rmtree(self.out / "part-2")
+        result = self.snakemake()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(self.rows(), ["done"] * 4 + ["failed"])
+        asked = (self.folder / "asked").read_text()
+        self.assertEqual((asked.count("--shard"), asked.count("--shard 2/3"), asked.count("merge ")), (4, 2, 3))
 
     def test_a_shard_that_failed_after_the_list_had_grown_starts_again(self):
         self.program(f'exec {PIPELINE} "$@"\n')
