@@ -1,9 +1,11 @@
 #include "slide/codestream.hpp"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <slidestream/error.hpp>
 #include <string>
+#include <string_view>
 
 #include "codec/jp2_file.hpp"
 
@@ -36,6 +38,22 @@ class Reader {
 
 constexpr std::uint16_t soc = 0xFF4F, siz = 0xFF51, cod = 0xFF52, coc = 0xFF53, sot = 0xFF90, sod = 0xFF93,
                         eoc = 0xFFD9;
+
+/// Throws unless a header may have the marker. Of part 2, OpenJPEG keeps the arrays of component transforms, and copies
+/// them for each tile. Of one that it doesn't know it looks into the segment, for others.
+void check_marker(std::uint16_t marker) {
+  constexpr std::array<std::uint16_t, 16> known = {0xFF50, siz,    cod,    coc,    0xFF55, 0xFF57,  // CAP; TLM, PLM
+                                                   0xFF58, 0xFF59, 0xFF5C, 0xFF5D, 0xFF5E, 0xFF5F,  // PLT to POC
+                                                   0xFF60, 0xFF61, 0xFF63, 0xFF64};  // PPM, PPT, CRG, COM
+  if (std::ranges::find(known, marker) != known.end()) return;
+  if (marker == 0xFF74 || marker == 0xFF75 || marker == 0xFF77) {
+    throw TileError("the JPEG 2000 codestream has multiple component transforms of part 2, which aren't supported");
+  }
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  std::string name;
+  for (unsigned shift = 16; shift > 0; shift -= 4) name += digits[marker >> (shift - 4) & 15U];
+  throw TileError("a JPEG 2000 header has the marker " + name + ", which isn't supported");
+}
 
 /// Without the zeros behind EOC: one makes a DICOM fragment even, and a tile-part may reach up to EOC.
 std::span<const std::byte> without_zeros_behind(std::span<const std::byte> bytes) {
@@ -102,16 +120,41 @@ struct Parts {
   std::uint64_t blocks = 0;
   std::uint64_t most_precincts = 0;  ///< of one resolution
   std::uint64_t resolutions = 0;
+  std::uint64_t segments = 0;  ///< of code-blocks, that a layer may begin
+};
+
+Parts larger(const Parts& a, const Parts& b) {
+  return {std::max(a.precincts, b.precincts), std::max(a.blocks, b.blocks),
+          std::max(a.most_precincts, b.most_precincts), std::max(a.resolutions, b.resolutions),
+          std::max(a.segments, b.segments)};
+}
+
+/// The most that the headers say so far, those of tile-parts included: any may add to what others said of a component.
+struct Coding {
+  std::vector<Parts> components;
   std::uint64_t layers = 0;
+  std::uint64_t markers = 0;
 };
 
 /// About what OpenJPEG allocates for parts before it decodes any: some KiB for each precinct and block, and a mark for
-/// each packet that there may be.
-std::uint64_t bytes_of(const Parts& parts, std::size_t components) {
+/// each packet that there may be. Then, as it reads packets, records of segments and of where their bytes lie.
+std::uint64_t bytes_of(const Coding& coding, std::uint64_t compressed) {
   constexpr std::uint64_t of_part = 2048;
-  return (parts.precincts + parts.blocks) * of_part +
-         2 * (parts.layers + 1) * parts.most_precincts * parts.resolutions * components;
+  constexpr std::uint64_t of_segment = 64;
+  constexpr std::uint64_t of_marker = 48;  // twice OpenJPEG's record, for when it grows
+  std::uint64_t parts = 0, most_precincts = 0, resolutions = 0, segments = 0;
+  for (const Parts& component : coding.components) {
+    parts += component.precincts + component.blocks;
+    most_precincts = std::max(most_precincts, component.most_precincts);
+    resolutions = std::max(resolutions, component.resolutions);
+    segments += component.segments;
+  }
+  // The length of each takes three bits or more of a packet's header.
+  segments = std::min(segments * coding.layers, compressed * 8 / 3);
+  return parts * of_part + 2 * (coding.layers + 1) * most_precincts * resolutions * coding.components.size() +
+         segments * of_segment + coding.markers * of_marker;
 }
+
 Parts parts_of(const Reader& reader, std::size_t at, bool has_precincts, const Codestream& stream,
                const Codestream::Component& component) {
   constexpr unsigned most_levels = 32;
@@ -142,30 +185,35 @@ Parts parts_of(const Reader& reader, std::size_t at, bool has_precincts, const C
     };
     parts.blocks += (resolution > 0 ? 3 : 1) * side(width, across, block_width) * side(height, down, block_height);
   }
+  // A packet adds up to 164 passes to a block. With these styles a segment may have one, else 109.
+  constexpr unsigned bypass = 1, terminates_all = 4;
+  parts.segments = parts.blocks * ((reader.u8(at + 3) & (bypass | terminates_all)) != 0 ? 164 : 3);
   return parts;
 }
 
-/// Reads the COD or COC segment at `at`, of all components or of one. \param all  of the segments of a header.
-void read_coding(const Reader& reader, std::size_t at, bool of_all, Codestream& stream, Parts& all) {
-  const auto add = [&](const Codestream::Component& component, std::size_t from, unsigned style) {
-    const Parts parts = parts_of(reader, from, (style & 1U) != 0, stream, component);
-    all.precincts += parts.precincts;
-    all.blocks += parts.blocks;
-    all.most_precincts = std::max(all.most_precincts, parts.most_precincts);
-    all.resolutions = std::max(all.resolutions, parts.resolutions);
+/// Reads the COD or COC segment at `at`, of all components or of one.
+void read_coding(const Reader& reader, std::size_t at, bool of_all, const Codestream& stream, Coding& coding) {
+  coding.components.resize(stream.components.size());
+  const auto add = [&](std::size_t number, std::size_t from, unsigned style) {
+    const Parts parts = parts_of(reader, from, (style & 1U) != 0, stream, stream.components[number]);
+    coding.components[number] = larger(coding.components[number], parts);
   };
   if (of_all) {
-    all.layers = std::max<std::uint64_t>(all.layers, reader.u16(at + 6));
-    for (const Codestream::Component& component : stream.components) add(component, at + 9, reader.u8(at + 4));
+    coding.layers = std::max<std::uint64_t>(coding.layers, reader.u16(at + 6));
+    for (std::size_t i = 0; i < stream.components.size(); ++i) add(i, at + 9, reader.u8(at + 4));
   } else if (const unsigned number = reader.u8(at + 4); number < stream.components.size()) {
-    add(stream.components[number], at + 6, reader.u8(at + 5));
+    add(number, at + 6, reader.u8(at + 5));
   }
-  if (all.precincts > most_codestream_precincts || all.blocks > most_codestream_blocks) {
-    throw TileError("a JPEG 2000 codestream of " + std::to_string(all.precincts) + " precincts and " +
-                    std::to_string(all.blocks) + " code-blocks, supported are up to " +
+  std::uint64_t precincts = 0, blocks = 0;
+  for (const Parts& component : coding.components) {
+    precincts += component.precincts;
+    blocks += component.blocks;
+  }
+  if (precincts > most_codestream_precincts || blocks > most_codestream_blocks) {
+    throw TileError("a JPEG 2000 codestream of " + std::to_string(precincts) + " precincts and " +
+                    std::to_string(blocks) + " code-blocks, supported are up to " +
                     std::to_string(most_codestream_precincts) + " and " + std::to_string(most_codestream_blocks));
   }
-  stream.work_bytes = std::max(stream.work_bytes, bytes_of(all, stream.components.size()));
 }
 
 /// OpenJPEG refuses such a transform, but not where it decodes the first component alone.
@@ -185,15 +233,16 @@ bool is_reversible_at(const Reader& reader, std::size_t at) { return reader.u8(a
 
 /// Reads the header of the tile-part at `at`, which ends before `end`. \returns whether it transforms colours, if it
 /// says that
-std::optional<bool> read_part_header(const Reader& reader, std::size_t at, std::size_t end, Codestream& stream) {
+std::optional<bool> read_part_header(const Reader& reader, std::size_t at, std::size_t end, Codestream& stream,
+                                     Coding& coding) {
   std::optional<bool> said;
-  Parts all;
-  for (at += 12; reader.u16(at) != sod;) {
+  for (at += 12; reader.u16(at) != sod; ++coding.markers) {
     const std::uint16_t kind = reader.u16(at);
+    check_marker(kind);
     // A tile's own transform would make component 0 something else there.
     if (kind == cod || kind == coc) {
       stream.irreversible_colour_transform = false;
-      read_coding(reader, at, kind == cod, stream, all);
+      read_coding(reader, at, kind == cod, stream, coding);
     }
     if (kind == cod) {
       said = transforms(reader, at);
@@ -206,7 +255,7 @@ std::optional<bool> read_part_header(const Reader& reader, std::size_t at, std::
 }
 
 /// Walks the tile-parts from `at` to the end of the codestream.
-void check_tile_parts(const Reader& reader, std::size_t at, std::uint64_t tiles, Codestream& stream) {
+void check_tile_parts(const Reader& reader, std::size_t at, std::uint64_t tiles, Codestream& stream, Coding& coding) {
   std::vector<std::uint16_t> parts(tiles), expected(tiles);
   std::vector<bool> transformed(tiles, stream.colour_transform);
   bool ended = false;
@@ -229,7 +278,7 @@ void check_tile_parts(const Reader& reader, std::size_t at, std::uint64_t tiles,
     ++parts[tile];
     if (const unsigned count = reader.u8(at + 11); count != 0) expected[tile] = static_cast<std::uint16_t>(count);
     // A tile's COD counts before the main header's.
-    transformed[tile] = read_part_header(reader, at, at + length, stream).value_or(transformed[tile]);
+    transformed[tile] = read_part_header(reader, at, at + length, stream, coding).value_or(transformed[tile]);
     at += length;
   }
   if (!ended) throw TileError("the JPEG 2000 data end without EOC");
@@ -242,20 +291,20 @@ void check_tile_parts(const Reader& reader, std::size_t at, std::uint64_t tiles,
 }
 
 /// Reads the main header of a bare codestream. \returns where its first tile-part begins
-std::size_t read_main_header(const Reader& reader, Codestream& stream, std::uint64_t& tiles) {
+std::size_t read_main_header(const Reader& reader, Codestream& stream, std::uint64_t& tiles, Coding& coding) {
   if (reader.u16(0) != soc || reader.u16(2) != siz) throw TileError("the JPEG 2000 codestream doesn't begin with SIZ");
   tiles = read_size(reader, 2, stream);
   std::size_t at = 2;
-  Parts all;
-  while (reader.u16(at) != sot) {
+  for (; reader.u16(at) != sot; ++coding.markers) {
     const std::uint16_t marker = reader.u16(at);
     if (marker < 0xFF00) throw TileError("the JPEG 2000 main header is damaged");
+    check_marker(marker);
     if (marker == cod) {
       stream.colour_transform = transforms(reader, at);
       stream.is_reversible = is_reversible_at(reader, at);
       stream.irreversible_colour_transform = stream.colour_transform && !stream.is_reversible;
     }
-    if (marker == cod || marker == coc) read_coding(reader, at, marker == cod, stream, all);
+    if (marker == cod || marker == coc) read_coding(reader, at, marker == cod, stream, coding);
     at += 2 + std::max<std::size_t>(reader.u16(at + 2), 2);
   }
   return at;
@@ -268,9 +317,13 @@ Codestream parse_codestream(std::span<const std::byte> bytes) {
   stream.bytes = without_zeros_behind(find_codestream(bytes, stream));
   const Reader reader(stream.bytes);
   std::uint64_t tiles = 0;
-  const std::size_t at = read_main_header(reader, stream, tiles);
-  check_tile_parts(reader, at, tiles, stream);
-  stream.work_bytes += tiles * 8192;
+  Coding coding;
+  const std::size_t at = read_main_header(reader, stream, tiles, coding);
+  check_tile_parts(reader, at, tiles, stream, coding);
+  // OpenJPEG copies the parameters of each component for each tile, which may have a list of packed headers.
+  constexpr std::uint64_t of_tile = 12288, of_tile_component = 1280;
+  stream.work_bytes =
+      bytes_of(coding, stream.bytes.size()) + tiles * (of_tile + of_tile_component * stream.components.size());
   check_colour_transform(stream);
   if (stream.jp2_says_grey && stream.components.size() >= 3) {
     throw TileError("the JP2 file is grey, and its codestream has " + std::to_string(stream.components.size()) +
@@ -285,11 +338,12 @@ Codestream parse_front(std::span<const std::byte> front) {
   stream.bytes = front;
   const Reader reader(front);
   std::uint64_t tiles = 0;
-  const std::size_t at = read_main_header(reader, stream, tiles);
+  Coding coding;
+  const std::size_t at = read_main_header(reader, stream, tiles, coding);
   const std::uint32_t length = reader.u32(at + 6);
   // 0: up to EOC, which need not be there.
   const std::size_t end = length == 0 ? front.size() : at + length;
-  stream.colour_transform = read_part_header(reader, at, end, stream).value_or(stream.colour_transform);
+  stream.colour_transform = read_part_header(reader, at, end, stream, coding).value_or(stream.colour_transform);
   return stream;
 }
 

@@ -25,7 +25,7 @@ struct Codestream {
   bool irreversible_colour_transform = false;  ///< components 0 to 2 are Y, Cb and Cr
   bool jp2_says_ycbcr = false;                 ///< so is what the JP2 file calls its colours
   bool jp2_says_grey = false;
-  std::uint64_t work_bytes = 0;   ///< about what a decoder takes for tiles, precincts, code-blocks and layers
+  std::uint64_t work_bytes = 0;   ///< about what a decoder takes for tiles, precincts, code-blocks, layers and segments
   bool colour_transform = false;  ///< of components 0 to 2, of either kind, in some tile
   bool is_reversible = false;     ///< the wavelet, and with it a colour transform, by the last COD that was read
 
@@ -47,8 +47,9 @@ constexpr std::uint64_t most_codestream_blocks = std::uint64_t{1} << 18;
 
 /// Finds the codestream in `bytes` (bare, or in a JP2 file, told by the first bytes), reads its main header and walks
 /// its tile-parts. \throws TileError for damage and for ends cut off, which OpenJPEG may pass over, for more parts than
-///   the limits above, for a colour transform of components of different sizes, and for JP2 files whose components
-///   aren't the colours (palette, reordered channels).
+///   the limits above, for markers that OpenJPEG doesn't know or that are of part 2, for a colour transform of
+///   components of different sizes, and for JP2 files whose components aren't the colours (palette, reordered
+///   channels).
 Codestream parse_codestream(std::span<const std::byte> bytes);
 
 /// What the main header and that of the first tile-part say of a bare codestream, of which only the front is there. All

@@ -6,6 +6,7 @@
 #include <functional>
 #include <mutex>
 #include <slidestream/slide.hpp>
+#include <span>
 #include <string>
 
 #include "slide/level_coding.hpp"
@@ -65,9 +66,13 @@ class DecodeMemory {
 
 /// The most that decoding one tile of a level takes on the CPU, in bytes, besides its compressed bytes and the pixels
 /// that are asked for. Nothing where samples lie in the file as they are: `TileReader` counts what it reads of them.
-/// Of JPEG it is that of sequential tiles, and of JPEG 2000 that of usual code-blocks: decoders look at the tile's own
-/// header.
+/// Of JPEG it is that of sequential tiles, of JPEG 2000 that of usual code-blocks, and of WebP that without tables of
+/// codes: decoders look at the tile's own bytes.
 std::uint64_t decoding_bytes(const Level& coded, const LevelCoding& coding) noexcept;
+
+/// What tables of codes take besides while libwebp decodes these bytes of a tile: nothing of lossy ones without alpha.
+/// Else each block of 4 x 4 pixels may have tables of its own, as far as there are bits for them.
+std::uint64_t webp_table_bytes(const Level& coded, std::span<const std::byte> tile) noexcept;
 
 /// Memory of an open slide's tables of tiles, of what its container keeps, and of the tables of its conversion to sRGB,
 /// which other slides may share, in bytes.

@@ -338,6 +338,36 @@ def jpeg2000(side):
     return data, JPEG2000, 1, {}
 
 
+def codestream_tile(side, tile_side, more, layers=1, style=0, packets=b"\0"):
+    """A grey codestream of JPEG 2000. `more`: segments of its main header, `packets`: of each of its tiles."""
+    size = struct.pack(">HIIIIIIIIHBBB", 0, side, side, 0, 0, tile_side, tile_side, 0, 0, 1, 7, 1, 1)
+    coding = struct.pack(">BBHBBBBBB", 0, 0, layers, 0, 0, 4, 4, style, 1)
+    data = b"\xff\x4f" + marker(0x51, size) + marker(0x52, coding) + marker(0x5C, bytes([0x40, 0x40])) + more
+    part = b"\xff\x93" + packets
+    for number in range((side // tile_side) ** 2):
+        data += marker(0x90, struct.pack(">HIBB", number, 12 + len(part), 0, 1)) + part
+    return data + b"\xff\xd9"
+
+
+def component_transforms(side):
+    """Transforms of components in the main header, 65 kB each, before 4,096 tiles."""
+    more = b"".join(marker(0x74, struct.pack(">HHH", 0, number | 1 << 8, 0) + bytes(65000)) for number in range(16))
+    return codestream_tile(side, side // 64, more), JPEG2000, 1, {}
+
+
+def terminated_passes(side):
+    """256 layers that may add 164 segments each to each code-block, and bits for 11 million of them."""
+    return codestream_tile(side, side, b"", 256, 4, bytes(1 << 22)), JPEG2000, 1, {}
+
+
+def webp_tables(side):
+    """A picture that says it is lossless, with bits for a group of tables for each 4 x 4 pixels."""
+    data, compression, samples, more = webp(side)
+    size = 1 << 18
+    chunk = b"VP8L" + struct.pack("<I", size) + data[20:] + bytes(size - len(data[20:]))
+    return b"RIFF" + struct.pack("<I", 4 + len(chunk)) + b"WEBP" + chunk, compression, samples, more
+
+
 CODECS = {"deflate": deflate, "lzma": lzma_tile, "zstd": zstd, "lzw": lzw, "webp": webp, "lerc": lerc,
           "progressive": progressive_jpeg, "jpeg2000": jpeg2000}
 # Sides of tiles that take somewhat more than 64 MiB to decode, which is what up to 8 threads may take together.
@@ -364,6 +394,11 @@ OPENING = {"shared-tables": shared_tables, "unknown-tags": unknown_tags, "many-u
 HARMLESS = {"shared-descriptions": shared_descriptions, "shared-small-tables": shared_small_tables,
             "many-levels": many_levels, "shared-values": shared_values, "endless-channels": endless_channels,
             "wide-cells": wide_cells}
+
+
+# Tiles whose records and tables, not their samples, would take the memory.
+RECORDS = {"component-transforms": (component_transforms, 2048), "terminated-passes": (terminated_passes, 2048),
+           "webp-tables": (webp_tables, 2048)}
 
 
 def huge(name, times=1):

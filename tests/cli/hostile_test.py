@@ -176,6 +176,14 @@ class Tiles(HostileCase):
                     line = self.check(f"huge-{name}", hostile_slides.huge(name, times), threads)
                     self.assertRegex(line, r"takes \d+ MiB to decode, and decoding may take \d+ MiB; raise pipeline.memory_mib")
 
+    def test_one_whose_records_take_more_than_decoding_may(self):
+        takes = r"takes \d+ MiB to decode, and decoding may take \d+ MiB; raise pipeline.memory_mib"
+        says = {"component-transforms": "multiple component transforms of part 2", "terminated-passes": takes,
+                "webp-tables": takes}
+        for name, (make, side) in hostile_slides.RECORDS.items():
+            with self.subTest(name=name):
+                self.assertRegex(self.check(name, hostile_slides.tiles(make, side), 2), says[name])
+
     def test_large_ones_are_decoded_within_the_memory(self):
         for threads in THREADS:
             for name in hostile_slides.CODECS:

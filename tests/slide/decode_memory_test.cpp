@@ -1,16 +1,21 @@
 // What decoding takes is bounded over all threads.
 #include <doctest/doctest.h>
+#include <tiffio.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "slide/codestream.hpp"
 #include "slide/decode_memory.hpp"
 #include "slide/test_images.hpp"
+#include "support/test_data.hpp"
 
 using namespace slidestream;
 using namespace slidestream::test;
@@ -97,6 +102,87 @@ TEST_CASE("a tile that takes more than all of the memory fails with its name") {
   options.decode_memory = std::make_shared<DecodeMemory>(5 * mib);
   const auto other = Slide::open(folder.write("slide.tif", tiff.bytes()), options);
   CHECK(error_of_reading(*other).find("libtiff") != std::string::npos);
+}
+
+TEST_CASE("JPEG 2000: segments of code-blocks count, as many as the layers and the data may have") {
+  const auto work = [](int style, int layers, std::uint16_t said) {
+    Jpeg2000Options coded;
+    coded.irreversible = false;
+    coded.layers = layers;
+    coded.block_style = style;
+    Bytes stream = encode_jpeg2000(make_picture(256, 256, 1, 1), coded);
+    const Bytes cod = {std::byte{0xFF}, std::byte{0x52}};
+    const auto at = std::search(stream.begin(), stream.end(), cod.begin(), cod.end());
+    REQUIRE(stream.end() - at > 8);
+    at[6] = static_cast<std::byte>(said >> 8);
+    at[7] = static_cast<std::byte>(said & 255);
+    return std::pair(parse_codestream(stream).work_bytes, std::uint64_t{stream.size()});
+  };
+  const auto plain = work(0, 1, 1);
+  CHECK(plain.first < mib / 4);
+  CHECK(work(0, 1, 20).first < mib / 2);
+  for (const int style : {1, 4}) {  // bypass, and termination of each pass
+    const auto many = work(style, 1, 900);
+    const std::uint64_t by_data = many.second * 8 / 3 * 64;
+    CHECK(many.first > by_data);
+    CHECK(many.first < by_data + mib);
+    CHECK(work(style, 1, 1).first > plain.first + 16 * 150 * 64);
+  }
+}
+
+TEST_CASE("JPEG 2000: markers, and components of each codestream tile count") {
+  Jpeg2000Options coded;
+  coded.tile_size = 16;
+  const auto work = [&](int samples) {
+    return parse_codestream(encode_jpeg2000(make_picture(256, 256, samples, 1), coded)).work_bytes;
+  };
+  CHECK(work(3) > work(1) + 256 * 2 * 1080);
+  Bytes stream = encode_jpeg2000(make_picture(64, 64, 1, 1));
+  const std::uint64_t before = parse_codestream(stream).work_bytes;
+  const Bytes cod = {std::byte{0xFF}, std::byte{0x52}};
+  const auto at = std::search(stream.begin(), stream.end(), cod.begin(), cod.end());
+  const Bytes comment = {std::byte{0xFF}, std::byte{0x64}, std::byte{0}, std::byte{2}};
+  Bytes many(stream.begin(), at);
+  for (int i = 0; i < 1000; ++i) many.insert(many.end(), comment.begin(), comment.end());
+  many.insert(many.end(), at, stream.end());
+  CHECK(parse_codestream(many).work_bytes >= before + 1000 * 24);
+}
+
+TEST_CASE("WebP: tables of codes count where a tile may be lossless, as many as its blocks and bits may have") {
+  Level level;
+  level.tile_width = 1024;
+  level.tile_height = 1023;
+  const auto bytes_of_tile = [&level](const std::string& begin, std::size_t size) {
+    Bytes tile(size);
+    std::ranges::transform(begin, tile.begin(), [](char c) { return static_cast<std::byte>(c); });
+    return webp_table_bytes(level, tile);
+  };
+  const std::string lossy = "RIFF....WEBPVP8 ";
+  CHECK(bytes_of_tile(lossy, mib) == 0);
+  for (const char* begin : {"RIFF....WEBPVP8L", "RIFF....WEBPVP8X", "VP8L", "RIFF", "\x2f"}) {
+    CAPTURE(begin);
+    CHECK(bytes_of_tile(begin, mib) >= 65536 * 5 * 256 * 4);
+  }
+  CHECK(bytes_of_tile("RIFF....WEBPVP8L", 100) < mib);
+  level.tile_width = level.tile_height = 256;
+  CHECK(bytes_of_tile("RIFF....WEBPVP8L", mib) == 64 * 64 * (5760 + (15 << 10)));
+}
+
+TEST_CASE("a lossless tile of WebP whose tables take more than the memory fails with its name") {
+  if (TIFFIsCODECConfigured(COMPRESSION_WEBP) != 1) {
+    report_skipped("libtiff was built without WebP");
+    return;
+  }
+  const TemporaryFolder folder;
+  OpenOptions options;
+  options.decode_memory = std::make_shared<DecodeMemory>(32 * mib);
+  TestTiff tiff = tiff_of(50001, {}, 1024);
+  tiff.directories[0] = tiled_directory(1024, 1024, 1024, 1024, 3);
+  tiff.directories[0].set_short(259, 50001).set_short(262, 2);
+  tiff.directories[0].tiles = {Bytes(mib)};
+  const auto slide = Slide::open(folder.write("slide.tif", tiff.bytes()), options);
+  CHECK(decoding_bytes(slide->coded_level(0), coding_of(*slide, 0)) == 12 * mib);
+  CHECK(error_of_reading(*slide).find("MiB to decode, and decoding may take 32 MiB") != std::string::npos);
 }
 
 TEST_CASE("samples that lie in the file as they are count as they are read") {

@@ -200,5 +200,21 @@ TEST_CASE("damaged codestreams are bad") {
     changed[find_marker(tile, 0x51) + 44] = std::byte{2};
     check_bad(changed, "components of different sizes");
   }
+  SUBCASE("markers that OpenJPEG copies for each tile, or looks into") {
+    const Bytes sod = {std::byte{0xFF}, std::byte{0x93}};
+    const auto in_tile = std::search(tile.begin(), tile.end(), sod.begin(), sod.end()) - tile.begin();
+    for (const std::ptrdiff_t at : {static_cast<std::ptrdiff_t>(find_marker(tile, 0x52)), in_tile}) {
+      const auto with = [&](unsigned marker) {
+        Bytes changed = tile;
+        const Bytes segment = {
+            std::byte{0xFF}, static_cast<std::byte>(marker), std::byte{0}, std::byte{4}, std::byte{0}, std::byte{0}};
+        changed.insert(changed.begin() + at, segment.begin(), segment.end());
+        return changed;
+      };
+      for (const unsigned marker : {0x74U, 0x75U, 0x77U}) check_bad(with(marker), "component transforms of part 2");
+      check_bad(with(0x78), "the marker FF78, which isn't supported");
+      check_bad(with(0x30), "the marker FF30, which isn't supported");
+    }
+  }
   SUBCASE("no EOC") { check_bad(Bytes(tile.begin(), tile.end() - 2), "without EOC"); }
 }
