@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
-#include <string_view>
 #include <utility>
 
 #include "slide/jpeg2000_decoder.hpp"
@@ -98,26 +96,6 @@ std::uint64_t decoding_bytes(const Level& coded, const LevelCoding& coding) noex
       return 6 * tile + state;
   }
   return 6 * tile + state;
-}
-
-std::uint64_t webp_table_bytes(const Level& coded, std::span<const std::byte> tile) noexcept {
-  constexpr std::string_view container = "RIFF", lossy = "WEBPVP8 ";
-  const auto is_at = [&tile](std::size_t at, std::string_view text) {
-    return tile.size() >= at + text.size() && std::memcmp(tile.data() + at, text.data(), text.size()) == 0;
-  };
-  // All else may have a lossless picture, or lossless alpha.
-  if (is_at(0, container) && is_at(8, lossy)) return 0;
-  constexpr std::uint64_t most_groups = 65536;
-  constexpr std::uint64_t block = 4;           // pixels, the smallest side that shares a group
-  constexpr std::uint64_t bits_of_group = 20;  // five codes of one symbol
-  constexpr std::uint64_t of_group = 5760;     // its record, and five tables of 256 entries
-  constexpr std::uint64_t more = 15 << 10;     // at most, of long codes
-  constexpr std::uint64_t more_of_bit = 20;    // such codes take bits themselves
-  const std::uint64_t bits = tile.size() * 8;
-  const std::uint64_t blocks = ((static_cast<std::uint64_t>(coded.tile_width) + block - 1) / block) *
-                               ((static_cast<std::uint64_t>(coded.tile_height) + block - 1) / block);
-  const std::uint64_t groups = std::min({most_groups, blocks, bits / bits_of_group});
-  return groups * of_group + std::min(groups * more, (bits - groups * bits_of_group) * more_of_bit);
 }
 
 }  // namespace slidestream

@@ -6,7 +6,6 @@
 #include <functional>
 #include <mutex>
 #include <slidestream/slide.hpp>
-#include <span>
 #include <string>
 
 #include "slide/level_coding.hpp"
@@ -69,10 +68,6 @@ class DecodeMemory {
 /// Of JPEG it is that of sequential tiles, of JPEG 2000 that of usual code-blocks, and of WebP that without tables of
 /// codes: decoders look at the tile's own bytes.
 std::uint64_t decoding_bytes(const Level& coded, const LevelCoding& coding) noexcept;
-
-/// What tables of codes take besides while libwebp decodes these bytes of a tile: nothing of lossy ones without alpha.
-/// Else each block of 4 x 4 pixels may have tables of its own, as far as there are bits for them.
-std::uint64_t webp_table_bytes(const Level& coded, std::span<const std::byte> tile) noexcept;
 
 /// Memory of an open slide's tables of tiles, of what its container keeps, and of the tables of its conversion to sRGB,
 /// which other slides may share, in bytes.

@@ -272,18 +272,19 @@ def lzw(side):
     return bytes(out), LZW, 1, {}
 
 
-def webp(side):
-    """A lossless picture whose codes have one symbol each, so that a pixel takes no bit."""
-    bits = [(0x2F, 8), (side - 1, 14), (side - 1, 14), (0, 1), (0, 3), (0, 1), (0, 1), (0, 1)]
-    bits += [(1, 1), (0, 1), (0, 1), (1, 1)] * 5
-    value = place = 0
-    for number, length in bits:
-        value |= number << place
-        place += length
-    stream = value.to_bytes(place // 8 + 9, "little")
+def lossless_webp(side, bits):
+    """A lossless picture whose stream begins with these bits, the first of a byte the lowest."""
+    size = f"{side - 1:014b}"[::-1]
+    text = "".join(["11110100", size, size, "0000", *bits])
+    stream = int(text[::-1], 2).to_bytes(len(text) // 8 + 9, "little")
     stream += bytes(len(stream) % 2)
     chunk = b"VP8L" + struct.pack("<I", len(stream)) + stream
     return b"RIFF" + struct.pack("<I", 4 + len(chunk)) + b"WEBP" + chunk, WEBP, 3, {}
+
+
+def webp(side):
+    """A lossless picture whose codes have one symbol each, so that a pixel takes no bit."""
+    return lossless_webp(side, ["000", *["1001"] * 5])
 
 
 def lerc(side):
@@ -361,11 +362,12 @@ def terminated_passes(side):
 
 
 def webp_tables(side):
-    """A picture that says it is lossless, with bits for a group of tables for each 4 x 4 pixels."""
-    data, compression, samples, more = webp(side)
-    size = 1 << 18
-    chunk = b"VP8L" + struct.pack("<I", size) + data[20:] + bytes(size - len(data[20:]))
-    return b"RIFF" + struct.pack("<I", 4 + len(chunk)) + b"WEBP" + chunk, compression, samples, more
+    """A lossless picture whose blocks have codes of their own, 65,536 groups of five codes of one symbol."""
+    exponent = (side // 256).bit_length() - 1
+    eights = f"{8:04b}"[::-1] + "0" * 33 + "100"
+    bits = ["001", f"{exponent - 2:03b}"[::-1], "0", "0", eights, "1", "110", f"{254:08b}"[::-1], "0", eights, "0"]
+    bits += ["1001"] * 3 + [f"{number & 255:08b}{number >> 8:08b}" for number in range(1 << 16)]
+    return lossless_webp(side, bits + ["1001" * 5] * (1 << 16))
 
 
 CODECS = {"deflate": deflate, "lzma": lzma_tile, "zstd": zstd, "lzw": lzw, "webp": webp, "lerc": lerc,

@@ -1,6 +1,5 @@
 // What decoding takes is bounded over all threads.
 #include <doctest/doctest.h>
-#include <tiffio.h>
 
 #include <algorithm>
 #include <atomic>
@@ -146,43 +145,6 @@ TEST_CASE("JPEG 2000: markers, and components of each codestream tile count") {
   for (int i = 0; i < 1000; ++i) many.insert(many.end(), comment.begin(), comment.end());
   many.insert(many.end(), at, stream.end());
   CHECK(parse_codestream(many).work_bytes >= before + 1000 * 24);
-}
-
-TEST_CASE("WebP: tables of codes count where a tile may be lossless, as many as its blocks and bits may have") {
-  Level level;
-  level.tile_width = 1024;
-  level.tile_height = 1023;
-  const auto bytes_of_tile = [&level](const std::string& begin, std::size_t size) {
-    Bytes tile(size);
-    std::ranges::transform(begin, tile.begin(), [](char c) { return static_cast<std::byte>(c); });
-    return webp_table_bytes(level, tile);
-  };
-  const std::string lossy = "RIFF....WEBPVP8 ";
-  CHECK(bytes_of_tile(lossy, mib) == 0);
-  for (const char* begin : {"RIFF....WEBPVP8L", "RIFF....WEBPVP8X", "VP8L", "RIFF", "\x2f"}) {
-    CAPTURE(begin);
-    CHECK(bytes_of_tile(begin, mib) >= 65536 * 5 * 256 * 4);
-  }
-  CHECK(bytes_of_tile("RIFF....WEBPVP8L", 100) < mib);
-  level.tile_width = level.tile_height = 256;
-  CHECK(bytes_of_tile("RIFF....WEBPVP8L", mib) == 64 * 64 * (5760 + (15 << 10)));
-}
-
-TEST_CASE("a lossless tile of WebP whose tables take more than the memory fails with its name") {
-  if (TIFFIsCODECConfigured(COMPRESSION_WEBP) != 1) {
-    report_skipped("libtiff was built without WebP");
-    return;
-  }
-  const TemporaryFolder folder;
-  OpenOptions options;
-  options.decode_memory = std::make_shared<DecodeMemory>(32 * mib);
-  TestTiff tiff = tiff_of(50001, {}, 1024);
-  tiff.directories[0] = tiled_directory(1024, 1024, 1024, 1024, 3);
-  tiff.directories[0].set_short(259, 50001).set_short(262, 2);
-  tiff.directories[0].tiles = {Bytes(mib)};
-  const auto slide = Slide::open(folder.write("slide.tif", tiff.bytes()), options);
-  CHECK(decoding_bytes(slide->coded_level(0), coding_of(*slide, 0)) == 12 * mib);
-  CHECK(error_of_reading(*slide).find("MiB to decode, and decoding may take 32 MiB") != std::string::npos);
 }
 
 TEST_CASE("samples that lie in the file as they are count as they are read") {

@@ -9,6 +9,7 @@
 #include "slide/tiff/tiff_container.hpp"
 #include "slide/tile_job.hpp"
 #include "slide/uncompressed.hpp"
+#include "slide/webp_tables.hpp"
 
 namespace slidestream {
 namespace {
@@ -91,7 +92,7 @@ void TiffContainer::decode_plane(const TileJob& job, std::size_t plane, const Ho
 void TiffContainer::decode_by_libtiff(const TileJob& job, std::uint64_t tile, std::span<const std::byte> bytes,
                                       TileScratch& scratch) const {
   const Level& coded = job.slide.coded_level(job.level_index);
-  const std::uint64_t tables = coded.codec == Codec::webp ? webp_table_bytes(coded, bytes) : 0;
+  const std::uint64_t tables = coded.codec == Codec::webp ? webp_table_bytes(bytes) : 0;
   const DecodeMemory::Lease memory = memory_for(job, decoding_bytes(coded, job.coding) + tables);
   const std::size_t size = needed_sample_bytes(job);
   // Up to there libtiff keeps its codec, too.
