@@ -9,6 +9,7 @@
 #include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
 #include <string>
+#include <vector>
 
 #include "slide/decode_memory.hpp"
 #include "slide/test_images.hpp"
@@ -120,7 +121,7 @@ TEST_CASE("WebP: a lossless tile takes tables for the groups that it has, and li
     CHECK(webp_table_bytes(tile) == groups * of_group + 32 * 32 * 4);
     if (TIFFIsCODECConfigured(COMPRESSION_WEBP) != 1) continue;
     const auto slide = Slide::open(folder.write("slide.tif", tiff_of_webp(128, tile).bytes()));
-    CHECK(read_level_rgb(*slide) == Bytes(std::size_t{128} * 128 * 3));
+    CHECK(read_level_rgb(*slide) == std::vector<std::uint8_t>(std::size_t{128} * 128 * 3));
   }
 }
 
@@ -183,7 +184,7 @@ TEST_CASE("WebP: lossless tiles as libwebp writes them are read with little memo
   TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_RGB);
   TIFFSetField(tiff, TIFFTAG_COMPRESSION, COMPRESSION_WEBP);
   TIFFSetField(tiff, TIFFTAG_WEBP_LOSSLESS, 1);
-  Bytes data = picture.data;
+  auto data = picture.data;
   const auto size = static_cast<tmsize_t>(data.size());
   REQUIRE(TIFFWriteEncodedTile(tiff, 0, data.data(), size) == size);
   TIFFClose(tiff);
