@@ -84,17 +84,52 @@ TEST_CASE("DICOM: an image that shows the label is no level of one that doesn't,
     CHECK(slide->info().associated == Lines{"label", "macro"});
     CHECK(slide->info().warnings ==
           Lines{"the image of 256 x 192 pixels shows the slide's label (SpecimenLabelInImage (0048,0010) is YES), and "
-                "the largest image doesn't: it is no level"});
+                "others don't: it is no level"});
     CHECK(slide->read_associated(0).size.width == 256);
     CHECK(slide->read_associated(1).size.width == 128);
   }
-  for (const std::string of_level1 : {"YES", "NO"}) {
-    CAPTURE(of_level1);
-    const auto slide = open("YES", of_level1, "NO");
-    CHECK(slide->info().levels.size() == 2);
-    CHECK(slide->info().warnings ==
-          Lines{"its largest image shows the slide's label (SpecimenLabelInImage (0048,0010) is YES): results show it, "
-                "too"});
+  auto slide = open("YES", "YES", "NO");
+  CHECK(slide->info().levels.size() == 2);
+  CHECK(slide->info().warnings ==
+        Lines{"all its images show the slide's label (SpecimenLabelInImage (0048,0010) is YES): results show it, too"});
+  // Whatever its size.
+  slide = open("YES", "NO", "NO");
+  REQUIRE(slide->info().levels.size() == 1);
+  CHECK(slide->info().levels[0].width == 256);
+  CHECK(slide->info().associated == Lines{"label", "thumbnail"});
+  CHECK(slide->info().warnings ==
+        Lines{"the image of 512 x 384 pixels shows the slide's label (SpecimenLabelInImage (0048,0010) is YES), and "
+              "others don't: it is no level"});
+}
+
+TEST_CASE("DICOM: level 0 is the image of most pixels, and none that shows the label beside others") {
+  // A slide that is taller than wide, and a label: wider, but smaller; of the slide's size with finer pixels; larger.
+  const Picture picture = make_stained_picture(192, 256, 3);
+  struct Label {
+    int width, height;
+    const char* spacing;
+    const char* shows;
+  };
+  for (const Label& label : {Label{256, 64, "0.0005\\0.0005", "YES"}, Label{256, 64, "0.0005\\0.0005", "NO"},
+                             Label{192, 256, "0.0001\\0.0001", "YES"}, Label{512, 512, "0.0005\\0.0005", "YES"}}) {
+    CAPTURE(label.width);
+    CAPTURE(label.shows);
+    const TemporaryFolder folder;
+    DicomFile slide = make_dicom(picture);
+    slide.set.text(0x00480010, "CS", "NO");
+    DicomFile other = make_dicom(make_picture(label.width, label.height, 3, 9),
+                                 {.codec = Codec::none, .instance = "1.2.3.9", .spacing = label.spacing});
+    other.set.text(0x00480010, "CS", label.shows);
+    const fs::path path = folder.write("slide.dcm", slide.encode());
+    folder.write("label.dcm", other.encode());
+    const auto opened = Slide::open(path);
+    REQUIRE(opened->info().levels.size() == 1);
+    CHECK(opened->info().levels[0].width == 192);
+    CHECK(opened->info().levels[0].height == 256);
+    CHECK(opened->info().warnings.size() == 1);
+    CHECK(opened->info().warnings[0].find("it is no level") != std::string::npos);
+    // The slide is called by it, too.
+    CHECK(expand_inputs({folder.path().string()}).slides == std::vector<std::string>{path.string()});
   }
 }
 

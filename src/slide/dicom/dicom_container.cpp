@@ -128,7 +128,6 @@ class SeriesOpener {
   /// Reads the files, and says which are for what.
   void sort_out(const std::string& series, OpenBudget& budget) {
     std::map<std::string, std::uint64_t> seen;  // bytes of the file, by SOPInstanceUID
-    const OpenFile* other = nullptr;            // the largest of another flavour
     for (OpenFile& file : files_) {
       dicom::Reader reader(*file.file, file.name, budget);
       file.instance = read_instance(reader, dicom::Part::whole);
@@ -150,19 +149,10 @@ class SeriesOpener {
         levels_.push_back(&file);
         continue;
       }
-      if (other == nullptr || pixels_of(instance) > pixels_of(other->instance)) other = &file;
+      if (other_ == nullptr || instance.area() > other_->instance.area()) other_ = &file;
       if (const char* name = associated_name(instance)) associated_.emplace_back(name, &file);
     }
     if (levels_.empty()) throw_slide_error(path_, "its series has no image of flavour VOLUME (ImageType (0008,0008))");
-    if (other == nullptr) return;
-    const auto* largest =
-        *std::ranges::max_element(levels_, {}, [](const OpenFile* file) { return pixels_of(file->instance); });
-    const std::string line = dicom::compare_flavours(other->instance, largest->instance);
-    if (!line.empty()) slide_.info.warnings.push_back(other->file->path().filename().string() + ": " + line);
-  }
-
-  static double pixels_of(const Instance& instance) {
-    return static_cast<double>(instance.width) * static_cast<double>(instance.height);
   }
 
   /// A thumbnail is of the levels. One that shows the label is of the whole glass.
@@ -176,6 +166,10 @@ class SeriesOpener {
 
   void read_levels(OpenBudget& budget) {
     const std::vector<std::vector<OpenFile*>> all = images();
+    if (other_ != nullptr) {
+      const std::string line = dicom::compare_flavours(other_->instance, all.front().front()->instance);
+      if (!line.empty()) slide_.info.warnings.push_back(other_->file->path().filename().string() + ": " + line);
+    }
     SaidPixelSize spacing = dicom::read_pixel_size(all, slide_.info);
     for (const std::vector<OpenFile*>& image : all) {
       const Instance& instance = image.front()->instance;
@@ -209,12 +203,14 @@ class SeriesOpener {
       dicom::check_parts(files);
       images.push_back(std::move(files));
     }
-    const auto size_of = [](const std::vector<OpenFile*>& image) {
-      const Instance& instance = image.front()->instance;
-      return std::tuple(-instance.width, -instance.height, instance.mm_x.value_or(0.0));
-    };
-    std::ranges::sort(images, {}, size_of);
     leave_out_labels(images);
+    const auto by_size = [](const std::vector<OpenFile*>& one, const std::vector<OpenFile*>& other) {
+      const Instance& a = one.front()->instance;
+      const Instance& b = other.front()->instance;
+      return std::tuple(b.area(), b.width, a.mm_x.value_or(0.0)) < std::tuple(a.area(), a.width, b.mm_x.value_or(0.0));
+    };
+    std::ranges::sort(images, by_size);
+    leave_out_other_shapes(images);
     // Small levels in whole tiles may have one size, and pixels of several.
     const auto is_twice = [&](const std::vector<OpenFile*>& one, const std::vector<OpenFile*>& next) {
       const Instance& a = one.front()->instance;
@@ -232,24 +228,38 @@ class SeriesOpener {
     return images;
   }
 
-  /// A level of a slide without its label has none, either. One that shows it becomes an associated image.
+  /// Levels of one slide all show its label, or none does. One that shows it beside others becomes an associated image,
+  /// whatever its size.
   void leave_out_labels(std::vector<std::vector<OpenFile*>>& images) {
     const auto shows_label = [](const std::vector<OpenFile*>& files) {
       return std::ranges::any_of(files, [](const OpenFile* file) { return file->instance.shows_label; });
     };
     std::vector<std::string>& lines = slide_.info.warnings;
-    if (shows_label(images.front())) {
+    if (std::ranges::all_of(images, shows_label)) {
       lines.emplace_back(
-          "its largest image shows the slide's label (SpecimenLabelInImage (0048,0010) is YES): results show it, too");
+          "all its images show the slide's label (SpecimenLabelInImage (0048,0010) is YES): results show it, too");
       return;
     }
     std::erase_if(images, [&](const std::vector<OpenFile*>& files) {
       if (!shows_label(files)) return false;
       const Instance& instance = files.front()->instance;
       lines.push_back("the image of " + std::to_string(instance.width) + " x " + std::to_string(instance.height) +
-                      " pixels shows the slide's label (SpecimenLabelInImage (0048,0010) is YES), and the largest "
-                      "image doesn't: it is no level");
+                      " pixels shows the slide's label (SpecimenLabelInImage (0048,0010) is YES), and others don't: it "
+                      "is no level");
       if (files.size() == 1) associated_.emplace_back("label", files.front());
+      return true;
+    });
+  }
+
+  /// A level is larger than level 0 along no axis.
+  void leave_out_other_shapes(std::vector<std::vector<OpenFile*>>& images) {
+    const Instance& largest = images.front().front()->instance;
+    std::erase_if(images, [&](const std::vector<OpenFile*>& files) {
+      const Instance& instance = files.front()->instance;
+      if (instance.width <= largest.width && instance.height <= largest.height) return false;
+      slide_.info.warnings.push_back("the image of " + std::to_string(instance.width) + " x " +
+                                     std::to_string(instance.height) +
+                                     " pixels hasn't the shape of the slide: it is no level");
       return true;
     });
   }
@@ -294,6 +304,7 @@ class SeriesOpener {
   const std::filesystem::path path_;
   std::vector<OpenFile> files_;
   std::vector<OpenFile*> levels_;
+  const OpenFile* other_ = nullptr;  ///< the largest of another flavour
   std::vector<std::pair<const char*, OpenFile*>> associated_;
   std::unique_ptr<DicomContainer> container_ = std::make_unique<DicomContainer>();
 };

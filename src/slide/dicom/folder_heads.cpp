@@ -249,7 +249,8 @@ std::optional<SeriesFile> read_head(const fs::path& path, const std::function<bo
   if (instance.sop_class != whole_slide_class) return std::nullopt;
   if (instance.series.empty()) reader.refuse("SeriesInstanceUID (0020,000E) is missing");
   const bool is_level = instance.flavour() == "VOLUME";
-  return SeriesFile{path, instance.series, is_level ? instance.width : 0, instance.frames_before};
+  return SeriesFile{path, instance.series, is_level ? instance.area() : 0, instance.shows_label,
+                    instance.frames_before};
 }
 
 std::shared_ptr<const FolderHeads> heads_of(const fs::path& folder, const std::function<bool()>& give_up) {

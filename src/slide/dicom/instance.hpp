@@ -106,6 +106,8 @@ struct Instance {
 
   /// "VOLUME", "LABEL", ...; empty: it doesn't say.
   std::string flavour() const { return image_type.size() > 2 ? image_type[2] : std::string(); }
+  /// Pixels of the image. 0: it doesn't say.
+  std::uint64_t area() const noexcept { return static_cast<std::uint64_t>(width) * static_cast<std::uint64_t>(height); }
   bool is_encapsulated() const noexcept { return pixels && pixels->length == undefined_length; }
 };
 

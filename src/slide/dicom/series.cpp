@@ -33,8 +33,11 @@ SeriesFile named_file(const fs::path& path, const FolderHeads& held, const std::
 
 /// First the one that the slide is called by, then the others by name.
 void put_in_order(std::vector<SeriesFile>& files) {
-  const auto key = [](const SeriesFile& file) { return std::tuple(-file.width, file.frames_before, file.path); };
-  std::ranges::sort(files, {}, key);
+  const auto is_before = [](const SeriesFile& a, const SeriesFile& b) {
+    return std::tuple(a.pixels == 0, a.shows_label, b.pixels, a.frames_before, a.path) <
+           std::tuple(b.pixels == 0, b.shows_label, a.pixels, b.frames_before, b.path);
+  };
+  std::ranges::sort(files, is_before);
   std::ranges::sort(files.begin() + 1, files.end(), {}, &SeriesFile::path);
 }
 
@@ -72,7 +75,7 @@ Series series_of(const fs::path& path, const std::function<bool()>& give_up) {
 std::vector<fs::path> files_of_series(const fs::path& path) {
   std::vector<fs::path> paths;
   for (const SeriesFile& file : series_of(path, {}).files) {
-    if (file.width > 0) paths.push_back(file.path);
+    if (file.pixels > 0) paths.push_back(file.path);
   }
   if (paths.empty()) throw_slide_error(path, "its series has no image of flavour VOLUME (ImageType (0008,0008))");
   return paths;

@@ -14,7 +14,8 @@ namespace slidestream::dicom {
 struct SeriesFile {
   std::filesystem::path path;
   std::string series;
-  std::int64_t width = 0;  ///< of the image; 0: it is no level
+  std::uint64_t pixels = 0;  ///< of the image; 0: it is no level
+  bool shows_label = false;  ///< beside one that doesn't it is no level
   std::int64_t frames_before = 0;
 
   bool operator==(const SeriesFile&) const = default;
@@ -26,9 +27,10 @@ struct Series {
 };
 
 /// The files of the series that a file belongs to, all in its folder: the one that the slide is called by (the largest
-/// level, of several parts the first, then by name) and then the others by name. `heads_of` says what is remembered.
-/// \param give_up  as `OpenOptions::give_up`. \throws SlideError when the file itself is no whole-slide image.
-/// \throws StorageError when the storage keeps a file of the folder from being looked at, for less than 2 s
+/// level, of those that don't show the label if there are any, of several parts the first, then by name) and then the
+/// others by name. `heads_of` says what is remembered. \param give_up  as `OpenOptions::give_up`. \throws SlideError
+/// when the file itself is no whole-slide image. \throws StorageError when the storage keeps a file of the folder from
+/// being looked at, for less than 2 s
 Series series_of(const std::filesystem::path& path, const std::function<bool()>& give_up);
 
 /// `SlideFormat::files`: of the series, without images that are no levels.
