@@ -294,6 +294,13 @@ def lerc(side):
     return blob, LERC, 1, {50674: (LONG, [4, 0])}
 
 
+def first_lerc(side):
+    """LERC of the first kind, which claims 20,000 x 20,000 pixels of 8 bytes each."""
+    blob = b"CntZImage " + struct.pack("<iiiid", 11, 8, 20000, 20000, 0.0)
+    blob += struct.pack("<iiif", 0, 0, 0, 1.0) + struct.pack("<iiif", 1, 1, 1, 1.0)
+    return blob + bytes(65), LERC, 1, {50674: (LONG, [4, 0])}
+
+
 def marker(kind, body=b""):
     return struct.pack(">BBH", 0xFF, kind, 2 + len(body)) + body
 
@@ -400,7 +407,7 @@ HARMLESS = {"shared-descriptions": shared_descriptions, "shared-small-tables": s
 
 # Tiles whose records and tables, not their samples, would take the memory.
 RECORDS = {"component-transforms": (component_transforms, 2048), "terminated-passes": (terminated_passes, 2048),
-           "webp-tables": (webp_tables, 2048)}
+           "webp-tables": (webp_tables, 2048), "first-lerc": (first_lerc, 2048)}
 
 
 def huge(name, times=1):

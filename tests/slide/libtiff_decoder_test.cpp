@@ -317,6 +317,46 @@ TEST_CASE("damaged data are bad, with libtiff's reason, and the next tile is fin
   }
 }
 
+TEST_CASE("LERC of the first kind is refused before liblerc takes memory for the pixels that it claims") {
+  if (TIFFIsCODECConfigured(COMPRESSION_LERC) != 1) {
+    report_skipped("libtiff was built without LERC");
+    return;
+  }
+  // Its version and type, 20,000 x 20,000 pixels, no error, and parts of one value each: liblerc would take 3 GiB.
+  Bytes blob;
+  const auto add = [](Bytes& to, std::uint64_t value, int count) {
+    for (int i = 0; i < count; ++i) to.push_back(static_cast<std::byte>(value >> (8 * i)));
+  };
+  for (const char c : std::string("CntZImage ")) blob.push_back(static_cast<std::byte>(c));
+  for (const std::uint32_t number :
+       {11U, 8U, 20000U, 20000U, 0U, 0U, 0U, 0U, 0U, 0x3F800000U, 1U, 1U, 1U, 0x3F800000U}) {
+    add(blob, number, 4);
+  }
+  blob.resize(blob.size() + 65);
+  // Stored as they are, in a stream of Deflate and in a frame of Zstandard.
+  Bytes deflated;
+  add(deflated, 0x010178, 3);
+  add(deflated, blob.size(), 2);
+  add(deflated, ~blob.size(), 2);
+  Bytes frame;
+  add(frame, 0xFD2FB528, 4);
+  add(frame, 0x20 | blob.size() << 8, 2);
+  add(frame, 1 | blob.size() << 3, 3);
+  for (Bytes* packed : {&deflated, &frame}) packed->insert(packed->end(), blob.begin(), blob.end());
+  const TemporaryFolder folder;
+  std::uint64_t packing = 0;
+  for (const Bytes& tile : {blob, deflated, frame}) {
+    CAPTURE(packing);
+    TestTiff tiff;
+    tiff.directories.push_back(tiled_directory(64, 64, 64, 64, 1));
+    tiff.directories[0].set_short(TIFFTAG_COMPRESSION, COMPRESSION_LERC);
+    tiff.directories[0].set(TIFFTAG_LERC_PARAMETERS, long_, {4, packing++});
+    tiff.directories[0].tiles = {tile};
+    CHECK(read_error(folder.write("lerc.tif", tiff.bytes())).find("isn't LERC of the second kind") !=
+          std::string::npos);
+  }
+}
+
 #ifndef SLIDESTREAM_SANITIZED  // Sanitizers need address space of their own.
 TEST_CASE("a tile that lacks memory to be decoded isn't bad") {
   if (TIFFIsCODECConfigured(COMPRESSION_ZSTD) != 1) {

@@ -124,8 +124,10 @@ AssociatedImage TiffContainer::read_associated(std::size_t index, const std::str
   if (!tiff.set_directory(associated_.at(index))) fail(tiff.message());
   std::uint16_t compression = 0;
   TIFFGetFieldDefaulted(tiff.get(), TIFFTAG_COMPRESSION, &compression);
-  // Other codecs may end the process, as libjbig does where memory is short.
-  if (compression != COMPRESSION_JPEG && !codec_of_libtiff(compression)) {
+  // Other codecs may end the process, as libjbig does where memory is short. liblerc takes memory for what a strip
+  // claims, and no label or macro image is of it.
+  const bool is_lerc = compression == COMPRESSION_LERC;
+  if (is_lerc || (compression != COMPRESSION_JPEG && !codec_of_libtiff(compression))) {
     fail("its compression " + std::to_string(compression) + " isn't supported");
   }
   if (const std::string fault = fault_of_orientation(tiff); !fault.empty()) fail(fault);

@@ -5,6 +5,7 @@
 #include "slide/decode_memory.hpp"
 #include "slide/jpeg2000_decoder.hpp"
 #include "slide/jpeg_decoder.hpp"
+#include "slide/tiff/lerc_tile.hpp"
 #include "slide/tiff/plane_tiles.hpp"
 #include "slide/tiff/tiff_container.hpp"
 #include "slide/tile_job.hpp"
@@ -111,6 +112,11 @@ void TiffContainer::decode_by_libtiff(const TileJob& job, std::uint64_t tile, st
   Lease handle(file_, levels_[job.level_index], 4 * tile_bytes + (std::uint64_t{1} << 26));
   TiffFile& tiff = *handle;
   tiff.clear_message();
+  if (job.level.codec == Codec::lerc) {
+    int packing = LERC_ADD_COMPRESSION_NONE;
+    TIFFGetField(tiff.get(), TIFFTAG_LERC_ADD_COMPRESSION, &packing);
+    check_lerc_tile(bytes, packing);
+  }
   // libtiff takes the input as writable to reverse bits, which it does for FillOrder 2 only.
   void* input = const_cast<std::byte*>(bytes.data());
   const int done = TIFFReadFromUserBuffer(tiff.get(), static_cast<std::uint32_t>(tile), input,
