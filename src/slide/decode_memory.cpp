@@ -15,39 +15,86 @@ std::string advice_to_decode(std::uint64_t bytes) {
 }
 
 DecodeMemory::Lease::~Lease() {
-  if (memory_ != nullptr) memory_->give_back(bytes_);
+  if (memory_ != nullptr) memory_->give_back(bytes_, is_input_);
 }
 
 DecodeMemory::Lease::Lease(Lease&& other) noexcept
-    : memory_(std::exchange(other.memory_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+    : memory_(std::exchange(other.memory_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)),
+      is_input_(std::exchange(other.is_input_, false)) {}
 
 DecodeMemory::Lease& DecodeMemory::Lease::operator=(Lease&& other) noexcept {
   std::swap(memory_, other.memory_);
   std::swap(bytes_, other.bytes_);
+  std::swap(is_input_, other.is_input_);
   return *this;
 }
 
-DecodeMemory::Lease DecodeMemory::take(std::uint64_t bytes, const std::function<bool()>& give_up) {
+bool DecodeMemory::wait_while(std::unique_lock<std::mutex>& lock, const Lacks& lacks,
+                              const std::function<bool()>& give_up) {
   constexpr auto between_questions = std::chrono::milliseconds(50);
-  std::unique_lock lock(mutex_);
-  const std::uint64_t ticket = next_ticket_++;
   bool gave_up = false;
-  // One that gives up keeps its turn, so that no turn is left out.
-  while (served_ != ticket || (!gave_up && bytes > size_ - taken_)) {
+  while (lacks(gave_up)) {
     changed_.wait_for(lock, between_questions);
     gave_up = gave_up || (give_up && give_up());
   }
-  ++served_;
-  if (!gave_up) taken_ += bytes;
-  lock.unlock();
-  changed_.notify_all();
-  return gave_up ? Lease() : Lease(*this, bytes);
+  return !gave_up;
 }
 
-void DecodeMemory::give_back(std::uint64_t bytes) noexcept {
+DecodeMemory::Lease DecodeMemory::take(std::uint64_t bytes, const std::function<bool()>& give_up) {
+  std::unique_lock lock(mutex_);
+  const auto is_short = [&](bool gave_up) { return !gave_up && bytes > size_ - taken_; };
+  bool is_there = false;
+  if (input_bytes_ > 0 && input_thread_ == std::this_thread::get_id()) {
+    // Behind one who waits for what this thread holds it would wait for ever.
+    input_waits_ = true;
+    is_there = wait_while(lock, is_short, give_up);
+    input_waits_ = false;
+  } else {
+    const std::uint64_t ticket = next_ticket_++;
+    // One that gives up keeps its turn, so that no turn is left out.
+    const auto has_no_turn = [&](bool gave_up) {
+      return served_ != ticket || (!gave_up && input_waits_) || is_short(gave_up);
+    };
+    is_there = wait_while(lock, has_no_turn, give_up);
+    ++served_;
+  }
+  if (is_there) taken_ += bytes;
+  lock.unlock();
+  changed_.notify_all();
+  return is_there ? Lease(*this, bytes) : Lease();
+}
+
+DecodeMemory::Lease DecodeMemory::take_input(std::uint64_t bytes, const std::function<bool()>& give_up) {
+  {
+    std::unique_lock lock(mutex_);
+    if (!wait_while(
+            lock, [this](bool gave_up) { return !gave_up && has_input_; }, give_up))
+      return {};
+    has_input_ = true;
+  }
+  Lease lease = take(bytes, give_up);
+  const std::lock_guard lock(mutex_);
+  has_input_ = static_cast<bool>(lease);
+  lease.is_input_ = has_input_;
+  input_bytes_ = has_input_ ? bytes : 0;
+  input_thread_ = std::this_thread::get_id();
+  return lease;
+}
+
+std::uint64_t DecodeMemory::input_held_here() const {
+  const std::lock_guard lock(mutex_);
+  return input_thread_ == std::this_thread::get_id() ? input_bytes_ : 0;
+}
+
+void DecodeMemory::give_back(std::uint64_t bytes, bool is_input) noexcept {
   {
     const std::lock_guard lock(mutex_);
     taken_ -= bytes;
+    if (is_input) {
+      has_input_ = false;
+      input_bytes_ = 0;
+    }
   }
   changed_.notify_all();
 }

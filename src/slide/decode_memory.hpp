@@ -7,6 +7,7 @@
 #include <mutex>
 #include <slidestream/slide.hpp>
 #include <string>
+#include <thread>
 
 #include "slide/level_coding.hpp"
 
@@ -22,7 +23,8 @@ inline constexpr std::uint64_t decode_memory_divisor = 4;
 std::string advice_to_decode(std::uint64_t bytes);
 
 /// Memory that decoders take for tiles, or what small levels take, bounded over all threads of a run. A thread holds
-/// one lease at a time, and works while it holds it, so that those who wait are served in the end. Thread-safe.
+/// one lease at a time, and works while it holds it, so that those who wait are served in the end. One thread may hold
+/// a lease for a tile's compressed bytes besides. Thread-safe.
 class DecodeMemory {
  public:
   explicit DecodeMemory(std::uint64_t bytes) : size_(bytes) {}
@@ -44,6 +46,7 @@ class DecodeMemory {
     Lease(DecodeMemory& memory, std::uint64_t bytes) : memory_(&memory), bytes_(bytes) {}
     DecodeMemory* memory_ = nullptr;
     std::uint64_t bytes_ = 0;
+    bool is_input_ = false;
   };
 
   std::uint64_t size() const noexcept { return size_; }
@@ -52,15 +55,28 @@ class DecodeMemory {
   /// is asked while it waits and may be empty, says so.
   Lease take(std::uint64_t bytes, const std::function<bool()>& give_up);
 
+  /// The same for compressed bytes of a tile, when no other thread has such a lease. While its thread holds it, that
+  /// thread may take one more, before all who wait: both together at most `size()`.
+  Lease take_input(std::uint64_t bytes, const std::function<bool()>& give_up);
+
+  /// Bytes of such a lease that this thread holds.
+  std::uint64_t input_held_here() const;
+
  private:
-  void give_back(std::uint64_t bytes) noexcept;
+  using Lacks = std::function<bool(bool gave_up)>;
+  bool wait_while(std::unique_lock<std::mutex>& lock, const Lacks& lacks, const std::function<bool()>& give_up);
+  void give_back(std::uint64_t bytes, bool is_input) noexcept;
 
   const std::uint64_t size_;
-  std::mutex mutex_;  ///< of what follows
+  mutable std::mutex mutex_;  ///< of what follows
   std::condition_variable changed_;
   std::uint64_t taken_ = 0;
   std::uint64_t next_ticket_ = 0;
-  std::uint64_t served_ = 0;  ///< tickets before this one have their memory, or gave up
+  std::uint64_t served_ = 0;       ///< tickets before this one have their memory, or gave up
+  bool has_input_ = false;         ///< a thread has, or waits for, a lease for compressed bytes
+  std::uint64_t input_bytes_ = 0;  ///< of that lease; 0: it waits
+  std::thread::id input_thread_;   ///< that holds it
+  bool input_waits_ = false;       ///< it waits for another lease, before all others
 };
 
 /// The most that decoding one tile of a level takes on the CPU, in bytes, besides its compressed bytes and the pixels

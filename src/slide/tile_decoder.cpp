@@ -65,17 +65,35 @@ DecodeMemory::Lease memory_for(const TileJob& job, std::uint64_t bytes) {
   return memory_for(*job.limits, job.level_index, job.index, bytes + job.beside);
 }
 
-DecodeMemory::Lease memory_for(const Slide::Impl& slide, std::size_t level, std::int64_t tile, std::uint64_t bytes) {
-  if (slide.decode_memory == nullptr) return {};
+namespace {
+
+using TakeMemory = DecodeMemory::Lease (DecodeMemory::*)(std::uint64_t, const std::function<bool()>&);
+
+DecodeMemory::Lease take_memory(const Slide::Impl& slide, std::size_t level, std::int64_t tile, std::uint64_t bytes,
+                                std::uint64_t held, TakeMemory take) {
   const auto mib = [](std::uint64_t number) { return std::to_string((number + (1U << 20) - 1) >> 20) + " MiB"; };
-  if (bytes > slide.decode_memory->size()) {
+  const std::uint64_t all = bytes + held;
+  if (all > slide.decode_memory->size()) {
     throw_slide_error(slide.info.path, "level " + std::to_string(level) + " tile " + std::to_string(tile) + " takes " +
-                                           mib(bytes) + " to decode, and decoding may take " +
-                                           mib(slide.decode_memory->size()) + "; " + advice_to_decode(bytes));
+                                           mib(all) + " to decode, and decoding may take " +
+                                           mib(slide.decode_memory->size()) + "; " + advice_to_decode(all));
   }
-  DecodeMemory::Lease lease = slide.decode_memory->take(bytes, slide.give_up);
+  DecodeMemory::Lease lease = (*slide.decode_memory.*take)(bytes, slide.give_up);
   if (!lease) throw_stopped(slide.info.path, "waited for memory to decode tile " + std::to_string(tile));
   return lease;
+}
+
+}  // namespace
+
+DecodeMemory::Lease memory_for(const Slide::Impl& slide, std::size_t level, std::int64_t tile, std::uint64_t bytes) {
+  if (slide.decode_memory == nullptr) return {};
+  return take_memory(slide, level, tile, bytes, slide.decode_memory->input_held_here(), &DecodeMemory::take);
+}
+
+DecodeMemory::Lease memory_for_input(const Slide::Impl& slide, std::size_t level, std::int64_t tile,
+                                     std::uint64_t bytes) {
+  if (slide.decode_memory == nullptr || slide.decode_memory->input_held_here() > 0) return {};
+  return take_memory(slide, level, tile, bytes, 0, &DecodeMemory::take_input);
 }
 
 bool Patience::is_over() const {
@@ -177,7 +195,14 @@ void TileDecoder::Impl::decode(const Slide& slide, std::size_t level_index, std:
   }
   if (bytes.empty()) throw TileError("has no bytes");
   const LevelCoding& coding = impl_of(slide).codings[level_index];
-  const std::span<const std::byte> coded = coded_bytes(coding, bytes, joined);
+  DecodeMemory::Lease memory;
+  std::vector<std::byte> own;
+  const bool is_large = bytes.size() > most_kept_bytes && coded_piece(coding, bytes).empty();
+  if (is_large) {
+    memory = memory_for_input(impl_of(slide), level_index, index, bytes.size());
+    own.reserve(bytes.size());
+  }
+  const std::span<const std::byte> coded = coded_bytes(coding, bytes, is_large ? own : joined);
   if (coded.empty()) throw TileError("has no bytes");
   const TileJob job{slide,
                     level_index,

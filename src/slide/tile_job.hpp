@@ -49,6 +49,11 @@ DecodeMemory::Lease memory_for(const TileJob& job, std::uint64_t bytes);
 /// The same for who has no job yet.
 DecodeMemory::Lease memory_for(const Slide::Impl& slide, std::size_t level, std::int64_t tile, std::uint64_t bytes);
 
+/// For a tile's compressed bytes, before the memory to decode them, which then is checked together with it. None where
+/// the thread holds such memory. \throws what `memory_for` throws
+DecodeMemory::Lease memory_for_input(const Slide::Impl& slide, std::size_t level, std::int64_t tile,
+                                     std::uint64_t bytes);
+
 /// Lets the caller of the slide give up a tile that takes long. A tile that takes a second or less is always finished.
 class Patience {
  public:

@@ -70,12 +70,14 @@ TileFate TileReader::read(const Slide& slide, std::size_t level_index, std::int6
     if (!slide.contains(range)) throw TileError("lies outside the file");
     if (claims_too_many_bytes(slide.coded_level(level_index), range))
       throw TileError("claims more bytes than its pixels could need");
-    // Samples that lie in the file as they are take what is read of them, and nothing else to decode.
-    const bool is_large = level.codec == Codec::none && range.length > most_kept_bytes;
+    const bool is_large = range.length > most_kept_bytes;
     DecodeMemory::Lease memory;
     std::unique_ptr<std::byte[]> own;
     if (is_large) {
-      memory = memory_for(impl_of(slide), level_index, index, range.length);
+      // Samples that lie in the file as they are take nothing else to decode. Pieces may be joined.
+      const std::uint64_t times = coding_of(slide, level_index).in_items ? 2 : 1;
+      memory = level.codec == Codec::none ? memory_for(impl_of(slide), level_index, index, range.length)
+                                          : memory_for_input(impl_of(slide), level_index, index, times * range.length);
       own = std::make_unique_for_overwrite<std::byte[]>(range.length);
     } else if (bytes_.size() < range.length) {
       // Growing alone: what is resized is filled with zeros first.

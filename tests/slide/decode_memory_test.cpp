@@ -13,6 +13,7 @@
 
 #include "slide/codestream.hpp"
 #include "slide/decode_memory.hpp"
+#include "slide/test_dicom.hpp"
 #include "slide/test_images.hpp"
 #include "support/test_data.hpp"
 
@@ -86,6 +87,47 @@ TEST_CASE("whoever waits can give up, and those behind have their turn") {
   CHECK(has == 0);
   all = {};
   CHECK(static_cast<bool>(memory.take(10, {})));
+}
+
+TEST_CASE("who holds compressed bytes takes memory to decode them before all who wait") {
+  DecodeMemory memory(10);
+  DecodeMemory::Lease input = memory.take_input(6, {});
+  CHECK(memory.input_held_here() == 6);
+  std::atomic<int> asked{0};
+  const auto count = [&asked] { return ++asked, false; };
+  std::atomic<int> served{0};
+  std::thread all([&] { served += static_cast<bool>(memory.take(10, count)) ? 1 : 0; });
+  std::thread another([&] {
+    CHECK(memory.input_held_here() == 0);
+    served += static_cast<bool>(memory.take_input(1, count)) ? 1 : 0;
+  });
+  while (asked < 4) std::this_thread::yield();
+  // Without its turn it would wait for the thread that waits for it.
+  int questions = 0;
+  CHECK(static_cast<bool>(memory.take(4, [&questions] { return ++questions > 100; })));
+  CHECK(served == 0);
+  input = {};
+  all.join();
+  another.join();
+  CHECK(served == 2);
+  CHECK(memory.input_held_here() == 0);
+}
+
+TEST_CASE("large compressed bytes count, and once more where a frame's items are joined") {
+  const TemporaryFolder folder;
+  DicomFile file = make_dicom(make_picture(512, 512, 1, 1), {.codec = DicomOptions::Codec::jpeg_grey, .tile = 512});
+  // Behind the image's end.
+  file.frames.at(0).resize(std::size_t{4} << 20);
+  const auto error = [&](int fragments, std::uint64_t mibs) {
+    file.fragments = fragments;
+    OpenOptions options;
+    options.decode_memory = std::make_shared<DecodeMemory>(mibs * mib);
+    return error_of_reading(*Slide::open(folder.write("slide.dcm", file.encode()), options));
+  };
+  CHECK(error(1, 4).find("level 0 tile 0 takes 5 MiB to decode, and decoding may take 4 MiB") != std::string::npos);
+  CHECK(error(1, 5).empty());
+  CHECK(error(2, 5).find("level 0 tile 0 takes 9 MiB to decode, and decoding may take 5 MiB") != std::string::npos);
+  CHECK(error(2, 9).empty());
 }
 
 TEST_CASE("a tile that takes more than all of the memory fails with its name") {
