@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <slidestream/error.hpp>
 
 #include "cli/terminal.hpp"
@@ -63,6 +64,12 @@ void log_skipped(const Config& config, const LedgerStart& start, std::size_t sli
   }
   for (const std::string& unmade : start.unmade) spdlog::warn("{}: done again", unmade);
   if (start.links > 0) spdlog::warn("{}", line_of_links(start.links, start.first_link));
+  if (start.list_damaged) {
+    spdlog::warn(
+        "{}: damaged: the list of slides isn't what was written: slides without a row are done again, and "
+        "--overwrite replaces files that are there of them",
+        (std::filesystem::path(config.output.dir) / ledger_name).string());
+  }
   for (const std::string& damage : start.damaged) spdlog::warn("{}: done again", damage);
   if (start.done > 0) spdlog::info("skipped as done: {} of {} slides", start.done, start.mine);
   if (start.failed > 0) {
@@ -84,6 +91,12 @@ void log_other_results(const Config& config, const LedgerStart& start) {
     spdlog::warn("{} of earlier runs in {} {} among these inputs: {} in {}, and in no table of results",
                  count_of(start.left_out, "slide"), config.output.dir, is_one ? "isn't" : "aren't",
                  is_one ? "it stays" : "they stay", ledger_name);
+  }
+  if (start.of_others > 0) {
+    const bool is_one = start.of_others == 1;
+    spdlog::warn("{} of earlier runs in {} {} now: {} in {}, and in no table of results here",
+                 count_of(start.of_others, "slide"), config.output.dir,
+                 is_one ? "is another shard's" : "are other shards'", is_one ? "it stays" : "they stay", ledger_name);
   }
 }
 

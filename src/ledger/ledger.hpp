@@ -46,10 +46,12 @@ struct LedgerStart {
   std::size_t done = 0;           ///< of them, done before
   std::size_t failed = 0;         ///< of them, failed before, and not tried again
   std::size_t incomplete = 0;     ///< of those done before, slides that an operator failed on, and not tried again
-  std::size_t left_out = 0;      ///< slides that ended in earlier runs here and that the manifest, or its shard, hasn't
-  bool joined = false;           ///< what is there was joined from other folders
-  std::uint64_t bytes = 0;       ///< of this shard's files
-  std::uint64_t bytes_left = 0;  ///< of the files of `todo`
+  std::size_t left_out = 0;       ///< slides that ended in earlier runs here and that the manifest hasn't
+  std::size_t of_others = 0;      ///< slides that ended in earlier runs here and that are now other shards'
+  bool list_damaged = false;      ///< since it was written, slides have left the list or come to it
+  bool joined = false;            ///< what is there was joined from other folders
+  std::uint64_t bytes = 0;        ///< of this shard's files
+  std::uint64_t bytes_left = 0;   ///< of the files of `todo`
   std::vector<std::uint64_t> todo_bytes;  ///< of each file of `todo`
   std::vector<std::string> changed;       ///< paths of slides that had ended and are another file now
   std::vector<std::string> other_inputs;  ///< of those whose file is the same: their outlines or mpp are others

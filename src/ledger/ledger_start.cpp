@@ -149,6 +149,7 @@ LedgerStart Ledger::begin(const std::vector<ManifestEntry>& manifest, bool retry
     const SlideCounts deaths = count_running(database_, deaths_name);
     const SlideCounts shortages = counts_of_undone(database_, shortages_name);
     const SlideCounts unwritten = counts_of_undone(database_, unwritten_name);
+    start.list_damaged = has_damaged_list(database_);
     forget_manifest();
     store_shards(database_, shards);
     EntryStatements with(database_, bins_);
@@ -181,8 +182,8 @@ LedgerStart Ledger::begin(const std::vector<ManifestEntry>& manifest, bool retry
       }
     }
     Statement others(database_,
-                     "SELECT count(*) FROM slides WHERE (position IS NULL OR NOT mine) AND state IN ('done', "
-                     "'failed')");
+                     "SELECT count(CASE WHEN position IS NULL THEN 1 END), count(CASE WHEN position IS NOT NULL AND "
+                     "NOT mine THEN 1 END) FROM slides WHERE state IN ('done', 'failed')");
     Statement joined(database_, "SELECT EXISTS (SELECT 1 FROM meta WHERE name = 'joined')");
     start.joined = joined.step() && joined.integer(0) != 0;
     // Two entries for one row are no manifest's doing.
@@ -191,7 +192,10 @@ LedgerStart Ledger::begin(const std::vector<ManifestEntry>& manifest, bool retry
       database_.fail_damaged("slides and their index don't agree");
     }
     seal_list(database_);
-    if (others.step()) start.left_out = static_cast<std::size_t>(others.integer(0));
+    if (others.step()) {
+      start.left_out = static_cast<std::size_t>(others.integer(0));
+      start.of_others = static_cast<std::size_t>(others.integer(1));
+    }
     if (!start.damaged.empty()) mend_once();
   });
   return start;

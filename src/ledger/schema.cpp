@@ -14,6 +14,7 @@
 #include "ledger/fingerprint.hpp"
 #include "ledger/private_copy.hpp"
 #include "ledger/versions.hpp"
+#include "output/text.hpp"
 #include "system/denied.hpp"
 
 namespace slidestream {
@@ -137,7 +138,8 @@ void check_states(Database& database) {
   Statement select(database,
                    "SELECT path FROM slides WHERE (state IN ('pending', 'running', 'done', 'failed')) IS NOT TRUE "
                    "LIMIT 1");
-  if (select.step()) database.fail_damaged("the row of " + one_line(select.text(0)) + " isn't what was written");
+  if (select.step())
+    database.fail_damaged("the row of " + one_line(json_text(select.text(0))) + " isn't what was written");
 }
 
 std::unique_ptr<Database> open_checked(const std::filesystem::path& file);

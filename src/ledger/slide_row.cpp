@@ -64,7 +64,8 @@ class RowParts {
     slide_.gpu_fallback_tiles = count(23, "gpu_fallback_tiles");
     read_sums();
     if (row_.integer(27) == 0) {
-      throw OutputError(file_ + ": damaged: the row of " + one_line(slide_.path) + " isn't what was written");
+      throw OutputError(file_ + ": damaged: the row of " + one_line(json_text(slide_.path)) +
+                        " isn't what was written");
     }
     return std::move(slide_);
   }
@@ -130,7 +131,8 @@ class RowParts {
 
   void require(bool holds, const char* column) const {
     if (!holds) {
-      throw OutputError(file_ + ": damaged: " + column + " of " + one_line(slide_.path) + " can't be what was written");
+      throw OutputError(file_ + ": damaged: " + column + " of " + one_line(json_text(slide_.path)) +
+                        " can't be what was written");
     }
   }
 
@@ -246,7 +248,8 @@ SlideResult RowReader::read(const Statement& row) {
   SlideResult slide = RowParts(row, bins_, file).read();
   const auto attached = unsigned_or_null(row, attached_column);
   if (attached && !attachments_.read(row.integer(id_column), *attached, slide)) {
-    throw OutputError(file + ": damaged: what is attached to " + one_line(slide.path) + " isn't what was written");
+    throw OutputError(file + ": damaged: what is attached to " + one_line(json_text(slide.path)) +
+                      " isn't what was written");
   }
   return slide;
 }

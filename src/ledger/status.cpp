@@ -32,13 +32,6 @@ std::int64_t list_digest(Database& database) {
       stable_hash(std::to_string(slides) + " " + std::to_string(mine) + " " + std::to_string(stored_shards(database))));
 }
 
-/// What places alone don't show: slides gone from the list's end, or another shard's.
-bool has_damaged_list(Database& database) {
-  // Ledgers of earlier versions have no digest of it.
-  Statement select(database, "SELECT value FROM meta WHERE name = 'list digest'");
-  return select.step() && select.integer(0) != list_digest(database);
-}
-
 void add_damage(LedgerStatus& status, const char* what, std::uint64_t count) {
   if (count > 0) status.damage.push_back({what, count});
 }
@@ -217,6 +210,12 @@ std::uint64_t misplaced_slides(Database& database) {
 void seal_list(Database& database) {
   Statement store(database, "INSERT OR REPLACE INTO meta VALUES('list digest', ?1)");
   store.bind(1, list_digest(database)).run();
+}
+
+bool has_damaged_list(Database& database) {
+  // Ledgers of earlier versions have no digest of it.
+  Statement select(database, "SELECT value FROM meta WHERE name = 'list digest'");
+  return select.step() && select.integer(0) != list_digest(database);
 }
 
 void check_list(Database& database) {

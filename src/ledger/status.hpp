@@ -62,6 +62,9 @@ std::uint64_t misplaced_slides(Database& database);
 /// Notes in a ledger, within a transaction that placed all slides, a digest of how many the list and its shard have.
 void seal_list(Database& database);
 
+/// Whether slides have left the list or come to it, or another shard, since it was sealed.
+bool has_damaged_list(Database& database);
+
 /// \throws DamagedError where the list of slides isn't what was written, as far as places and the seal say.
 void check_list(Database& database);
 

@@ -5,6 +5,7 @@
 
 #include "config/suggest.hpp"
 #include "ledger/slide_row.hpp"
+#include "output/text.hpp"
 #include "sink/content_hash.hpp"
 
 namespace slidestream {
@@ -91,7 +92,7 @@ bool read_stored_map(Database& database, std::int64_t slide, WindowMap& map) {
 }
 
 std::string damaged_map_text(const std::filesystem::path& ledger, const std::string& slide) {
-  return ledger.string() + ": damaged: the map of " + one_line(slide) + " isn't what was written";
+  return ledger.string() + ": damaged: the map of " + one_line(json_text(slide)) + " isn't what was written";
 }
 
 }  // namespace slidestream

@@ -10,6 +10,7 @@
 
 #include "ledger/fingerprint.hpp"
 #include "ledger/preview.hpp"
+#include "ledger/schema.hpp"
 #include "ledger/slide_row.hpp"
 #include "ledger/status.hpp"
 #include "ledger_runs.hpp"
@@ -407,7 +408,7 @@ TEST_CASE("slides that the manifest doesn't name stay, but in no result") {
   CHECK(ledger.begin(manifest, false).done == 2);
 }
 
-TEST_CASE("a slide of another shard that was done here is said to be left out") {
+TEST_CASE("a slide of another shard that was done here is said to be that shard's") {
   const TemporaryFolder folder;
   const Config config = ledger_config(folder / "out");
   auto manifest = make_files(folder, 2);
@@ -419,8 +420,55 @@ TEST_CASE("a slide of another shard that was done here is said to be left out") 
   ledger.ended(0, slide);
   manifest[0].mine = false;
   manifest[1].mine = true;
-  CHECK(ledger.begin(manifest, false).left_out == 1);
+  const LedgerStart start = ledger.begin(manifest, false);
+  CHECK(start.left_out == 0);
+  CHECK(start.of_others == 1);
   manifest[0].mine = true;
-  CHECK(ledger.begin(manifest, false).left_out == 0);
+  CHECK(ledger.begin(manifest, false).of_others == 0);
   CHECK(slides_in(ledger).size() == 1);
+}
+
+TEST_CASE("a start tells of rows that somebody deleted") {
+  for (const int place : {0, 2}) {
+    CAPTURE(place);
+    const TemporaryFolder folder;
+    const Config config = ledger_config(folder / "out");
+    const auto manifest = make_files(folder, 3);
+    CHECK_FALSE(Ledger(config).begin(manifest, false).list_damaged);
+    CHECK_FALSE(Ledger(config).begin(manifest, false).list_damaged);
+    tamper(folder / "out/run.sqlite", "DELETE FROM slides WHERE position = " + std::to_string(place));
+    const LedgerStart start = Ledger(config).begin(manifest, false);
+    CHECK(start.list_damaged);
+    CHECK(start.todo.size() == 3);
+    CHECK_FALSE(Ledger(config).begin(manifest, false).list_damaged);
+  }
+}
+
+TEST_CASE("lines about damaged rows have no bytes that aren't UTF-8") {
+  const TemporaryFolder folder;
+  const Config config = ledger_config(folder / "out");
+  const std::string file = folder.write("M\xfcller", std::string("x"));
+  {
+    Ledger ledger(config);
+    ledger.begin({{file, file, true}}, false);
+    ledger.started(0);
+    SlideResult slide = result_of(file, 1);
+    ledger.ended(0, slide);
+  }
+  const auto line = [&](const std::string& change) {
+    tamper(folder / "out/run.sqlite", change);
+    const LedgerStart start = Ledger(config).begin({{file, file, true}}, false);
+    REQUIRE(start.damaged.size() == 1);
+    return start.damaged[0];
+  };
+  SUBCASE("a row") { CHECK(contains(line("UPDATE slides SET seconds = seconds + 1"), "M\\xfcller isn't what was")); }
+  SUBCASE("a value") { CHECK(contains(line("UPDATE slides SET width = -1"), "M\\xfcller can't be what was written")); }
+  SUBCASE("a map") {
+    CHECK(contains(line("UPDATE maps SET bytes = zeroblob(4)"), "M\\xfcller isn't what was written"));
+  }
+  SUBCASE("a state") {
+    tamper(folder / "out/run.sqlite", "UPDATE slides SET state = 'gone'");
+    CHECK(
+        contains(message_of<DamagedError>([&] { open_to_read(folder / "out/run.sqlite"); }), "M\\xfcller isn't what"));
+  }
 }
