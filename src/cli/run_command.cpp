@@ -421,6 +421,7 @@ int run(const RunOptions& options) {
   }
   // Whoever was asked to stop may still end slides, which is to be known of the files that are there.
   if (options.file.empty()) {
+    check_outside_images(std::filesystem::path(config.output.dir) / "slides.csv");
     refuse_if_in_use(std::filesystem::path(config.output.dir) / ledger_name, false, owner_watch(options));
   }
   const FolderGuard guard(config, options.overwrite, options.fresh);

@@ -159,6 +159,25 @@ class Targets(BatchCase):
         # What the ledger doesn't list.
         self.assertDone(run(slides / "b.svs", "--out", self.out, "--trace", other / "trace.json"))
 
+    def test_files_within_an_image_that_is_a_folder(self):
+        slides = self.folder_of("a.svs", "b.svs")
+        own = self.folder / "own"
+        own.mkdir()
+        for kind, name, inner in ("dicom", "x.dicom", "x.dicom"), ("ome-zarr", "x.ome.zarr", "x.ome.zarr/0"), ("dzi", "x.dzi", "x_files/0"):
+            other = self.folder / kind
+            self.assertDone(run("convert", slides / "a.svs", "--out", other, "--to", kind, "-s", "input.mpp=0.25"))
+            self.assertDone(run("convert", slides / "a.svs", own / name, "-s", "input.mpp=0.25"))
+            for folder, begin, what in ((other / "images", "a.identity", f"a folder of a slide that {other.resolve()} lists"),
+                                        (own, "x", "an image of this program")):
+                within = folder / inner.replace("x", begin, 1)
+                self.assertTrue(within.is_dir())
+                for target in within / "b.ome.tif", within / "new/b.ome.tif":
+                    for more in [], ["--overwrite"]:
+                        with self.subTest(target=target, more=more):
+                            self.assertOneLine(run("convert", slides / "b.svs", target, *more), 2, f"{target}: lies in ", what)
+                            self.assertFalse(target.exists())
+                self.assertOneLine(run(slides / "b.svs", "--out", within), 2, "an image of this program; name another")
+
     def test_a_report_and_the_page_of_an_image(self):
         slides = self.folder_of("a.svs")
         other = self.folder / "other"
