@@ -20,7 +20,7 @@ namespace slidestream::cli {
 
 namespace {
 
-/// Of slides that no folder has.
+/// Of slides that are missing.
 constexpr std::size_t most_named = 20;
 
 struct MergeArguments {
@@ -64,7 +64,7 @@ int merge(const MergeArguments& options) {
                                 merged.absent_bytes};
     std::cout << summary_text(merged.config, RunResult{}, merged.corpus, 0, Style::of(1), missing);
   }
-  if (!merged.missing.empty() || merged.absent > 0) return exit_ended_early;
+  if (!merged.missing.empty() || merged.absent > 0 || merged.uncertain > 0) return exit_ended_early;
   return merged.corpus.failed + merged.corpus.incomplete == 0 ? exit_done : exit_some_failed;
 }
 
@@ -85,8 +85,10 @@ void add_merge_command(CLI::App& app, Action& action) {
                     "Move an earlier run in the folder for results aside, to its earlier-N, and start anew");
   command->add_flag("-q,--quiet", options->quiet, "Nothing but warnings and errors");
   command->footer(
-      "Ends with 1 when a slide failed, and with 3 when one is done in none of the folders or a file of a slide isn't "
-      "found with its size; verify compares contents. Repeated, it replaces what it joined before.\n\n"
+      "Ends with 1 when a slide failed, and with 3 when a folder's run hasn't ended, when a slide is still to do or "
+      "only "
+      "left by an earlier run, or when a file of a slide isn't found with its size; verify compares contents. "
+      "Repeated, it replaces what it joined before.\n\n"
       "Examples:\n"
       "  pipeline merge part-1 part-2 part-3 --out results");
   command->callback(

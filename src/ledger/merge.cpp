@@ -17,6 +17,7 @@
 #include "ledger/fingerprint.hpp"
 #include "ledger/ledger_view.hpp"
 #include "ledger/map_files.hpp"
+#include "ledger/merged_files.hpp"
 #include "ledger/owner.hpp"
 #include "ledger/schema.hpp"
 #include "ledger/shard.hpp"
@@ -25,8 +26,6 @@
 #include "ledger/status.hpp"
 #include "ledger/stored_map.hpp"
 #include "output/atomic_file.hpp"
-#include "system/denied.hpp"
-#include "system/there.hpp"
 
 namespace slidestream {
 
@@ -62,6 +61,7 @@ struct Place {
   std::string path;
   std::uint64_t bytes = 0;                 ///< of its file, the most that a part knows
   std::size_t shards = 0;                  ///< so many parts that are shards list it
+  bool is_undone = false;                  ///< a part that is its own shard has it to do
   Standing standing = Standing::leftover;  ///< the highest of a part
 };
 using Places = std::map<std::string, Place>;  ///< by canonical path
@@ -80,9 +80,10 @@ Part open_part(const std::string& folder) {
                       "command starts it again");
   }
   check_list(*part.database);
+  // A shard that goes on from joined results was started after they were joined.
+  part.is_shard = stored_shards(*part.database) > 0;
   Statement joined(*part.database, "SELECT EXISTS (SELECT 1 FROM meta WHERE name = 'joined')");
-  part.is_joined = joined.step() && joined.integer(0) != 0;
-  part.is_shard = !part.is_joined && stored_shards(*part.database) > 0;
+  part.is_joined = !part.is_shard && joined.step() && joined.integer(0) != 0;
   part.configuration = *configuration;
   part.config = parse_config(part.configuration, part.database->file().string() + ", configuration");
   return part;
@@ -127,11 +128,16 @@ void check_shards(const std::vector<Part>& parts) {
 
 void add_places(Part& part, Places& places) {
   Statement select(*part.database,
-                   "SELECT canonical, path, position, size, mine FROM slides WHERE position IS NOT NULL");
+                   "SELECT canonical, path, position, size, mine, state NOT IN ('done', 'failed') FROM slides WHERE "
+                   "position IS NOT NULL");
   while (select.step()) {
-    const Place place{select.integer(2), select.text(1),
+    const Standing standing = standing_in(part, select.integer(4) != 0);
+    const Place place{select.integer(2),
+                      select.text(1),
                       static_cast<std::uint64_t>(std::max<std::int64_t>(0, select.integer(3))),
-                      part.is_shard ? std::size_t{1} : 0, standing_in(part, select.integer(4) != 0)};
+                      part.is_shard ? std::size_t{1} : 0,
+                      standing == Standing::own && select.integer(5) != 0,
+                      standing};
     const auto check = [&](std::string_view text) {
       if (text.empty() || text.find('\0') != std::string_view::npos) {
         throw OutputError(part.database->file().string() + ": damaged: a path can't be what was written");
@@ -145,6 +151,7 @@ void add_places(Part& part, Places& places) {
     entry->second.path = std::min(entry->second.path, place.path);
     entry->second.bytes = std::max(entry->second.bytes, place.bytes);
     entry->second.shards += place.shards;
+    entry->second.is_undone = entry->second.is_undone || place.is_undone;
     entry->second.standing = std::max(entry->second.standing, place.standing);
   }
 }
@@ -226,7 +233,12 @@ class Joiner {
       const auto found = by_canonical_.find(select.text(more));
       if (found == by_canonical_.end()) throw OutputError(file + ": changes while it is read");
       const std::size_t place = found->second;
-      if (standing_in(part, select.integer(more + 9) != 0) < places_.at(found->first).standing) continue;
+      const Place& listed = places_.at(found->first);
+      const Standing standing = standing_in(part, select.integer(more + 9) != 0);
+      // Where several folders have it as their own, what one has done may be of an earlier file than another's.
+      if (standing == Standing::own && listed.is_undone) undone_.insert(place);
+      if (standing < listed.standing || listed.is_undone) continue;
+      if (standing == Standing::leftover) leftovers_.insert(place);
       Ledger::Imported slide;
       slide.map_digest = unsigned_or_null(select, map_digest_column);
       slide.result = rows.read(select);
@@ -276,6 +288,20 @@ class Joiner {
   }
   /// Slides that several parts have, with the same result.
   std::size_t twice() const noexcept { return twice_; }
+  /// What the ledgers don't tell for sure. Only earlier runs in other shards' folders have some slides.
+  void tell_uncertain(MergeResult& result) const {
+    result.uncertain += leftovers_.size();
+    const auto add = [&](const std::set<std::size_t>& slides, const std::string& rest) {
+      if (slides.empty()) return;
+      const bool is_one = slides.size() == 1;
+      result.warnings.push_back(std::to_string(slides.size()) + (is_one ? " slide: " : " slides, the first: ") +
+                                one_line(manifest_[*slides.begin()].path) + rest);
+    };
+    add(leftovers_, ": no folder's shard has this to do, so what an earlier run left counts; name all shards' folders");
+    add(undone_,
+        ": ended in one folder, and still to do in another, whose shards both have it; start the other's again, or "
+        "leave it out");
+  }
 
  private:
   /// That a part has a slide.
@@ -293,6 +319,8 @@ class Joiner {
   const MergeOptions& options_;
   Corpus totals_;  ///< so that what can't be added up is found before anything stays
   std::size_t twice_ = 0;
+  std::set<std::size_t> leftovers_;
+  std::set<std::size_t> undone_;  ///< done in one folder, and to do in another, as their shards' own
   std::unordered_map<std::string, std::size_t> by_canonical_;
   std::vector<std::string> has_;  ///< the folder that a slide was in
   std::map<std::size_t, std::vector<Seen>> seen_;
@@ -335,55 +363,6 @@ Ledger::Options ledger_options_of(const MergeOptions& options) {
   return ledger_options;
 }
 
-/// "COUNT files of slides HOW, the first is WHAT".
-std::string line_of_files(std::size_t count, const char* one, const char* several, const std::string& first) {
-  if (count == 1) return std::string("1 file of slides ") + one + ": " + first;
-  return std::to_string(count) + " files of slides " + several + ", the first: " + first;
-}
-
-/// Counts files of slides that aren't found as they were made, by kind and size, and warns of them and of links. Files
-/// stay in the folders that were joined.
-void tell_absent(LedgerView& view, const fs::path& out, MergeResult& result) {
-  std::size_t missing = 0, changed = 0, unseen = 0, links = 0;
-  std::string first_missing, first_changed, first_unseen, first_link;
-  const auto count = [](std::size_t& files, std::string& first, const std::string& what) {
-    if (files++ == 0) first = one_line(what);
-  };
-  view.for_each([&](const SlideResult& slide) {
-    for (const Artifact& artifact : slide.artifacts) {
-      const fs::path file = (out / artifact.file).lexically_normal();
-      int code = 0;
-      const std::string fault = fault_of(file, artifact, code);
-      if (fault.empty()) {
-        links += links_among(out, {artifact}, first_link);
-        continue;
-      }
-      ++result.absent;
-      result.absent_bytes += artifact.bytes;
-      if (code == 0) {
-        count(changed, first_changed, fault);
-      } else if (says_absent(std::error_code(code, std::generic_category()))) {
-        count(missing, first_missing, file.string());
-      } else {
-        count(unseen, first_unseen, file.string() + ": " + reason_of(code, file));
-      }
-    }
-  });
-  constexpr const char* remedy = "; the command of its folder makes it again, and then merge again";
-  if (missing > 0) {
-    result.warnings.push_back(line_of_files(missing, "isn't there", "aren't there", first_missing) + remedy);
-  }
-  if (changed > 0) {
-    result.warnings.push_back(
-        line_of_files(changed, "isn't as it was made", "aren't as they were made", first_changed) + remedy);
-  }
-  // Nothing says that they aren't there.
-  if (unseen > 0) {
-    result.warnings.push_back(line_of_files(unseen, "can't be looked at", "can't be looked at", first_unseen));
-  }
-  if (links > 0) result.warnings.push_back(line_of_links(links, first_link));
-}
-
 /// Brings the parts into the ledger, and writes the files of results. `result` has the configuration. \param is_new set
 /// once the ledger is this process's, where it wasn't there before
 void join(std::vector<Part>& parts, const std::vector<std::pair<std::string, std::string>>& settings,
@@ -414,6 +393,7 @@ void join(std::vector<Part>& parts, const std::vector<std::pair<std::string, std
   };
   ledger.join(manifest, import_all, check_names, former);
   result.twice = joiner.twice();
+  joiner.tell_uncertain(result);
   // From here on the results are kept; only their files may be missing.
   try {
     for (std::string& line : spare_maps(result.config, foreign)) result.warnings.push_back(std::move(line));
@@ -445,6 +425,7 @@ MergeResult merge_ledgers(const std::vector<std::string>& folders, const std::st
     if (fs::equivalent(folder, out, code)) throw ConfigError(folder + ": is the folder for the joined results, too");
     parts.push_back(open_part(folder));
     if (const auto owner = read_owner(*parts.back().database); owner && is_alive(owner->process).value_or(true)) {
+      ++result.uncertain;
       result.warnings.push_back(folder + ": its run on " + owner->process.name() + " hasn't ended");
     }
     tell_left_out(parts.back(), result);

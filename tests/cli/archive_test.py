@@ -232,6 +232,22 @@ class Resume(ArchiveCase):
         self.assertIn("skipped as done: 2 of 4 slides", result.stderr)
         self.assertEqual(results(self.out), before)
 
+    def test_a_row_that_somebody_deleted_is_told(self):
+        slides = self.tiny_slides(3)
+        arguments = slides, "--out", self.out, "--maps", "npy"
+        self.assertEqual(run(*arguments).returncode, 0)
+        before = results(self.out)
+        self.sql("DELETE FROM slides WHERE position = 1")
+        line = f"{self.out}/run.sqlite: damaged: the list of slides isn't what was written: slides without a row are done again"
+        result = run(*arguments)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn(line, result.stderr)
+        # As the line says.
+        result = run(*arguments, "--overwrite")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertNotIn(line, result.stderr)
+        self.assertEqual(results(self.out), before)
+
     def test_maps_that_were_cut_off_are_written_again(self):
         slides = self.tiny_slides(2)
         for kind, suffix in ("npy", "npy"), ("tiff", "tif"):
@@ -988,7 +1004,8 @@ class Shards(ArchiveCase):
             self.assertEqual(result.returncode, 0, result.stderr)
             done.append(len(self.rows()))
         self.assertEqual(sum(done), 12)
-        self.assertRegex(result.stderr, rf"{done[0]} slides? of earlier runs in {self.out} (isn't|aren't) among these inputs")
+        self.assertRegex(result.stderr, rf"{done[0]} slides? of earlier runs in {self.out} (is another shard's|are other shards') now")
+        self.assertNotIn("among these inputs", result.stderr)
 
     def test_one_slide_is_spoken_of_as_one(self):
         slides = self.tiny_slides(2)
@@ -998,6 +1015,16 @@ class Shards(ArchiveCase):
                       "table of results\n", result.stderr)
         merged = run("merge", self.out, "--out", self.folder / "merged")
         self.assertIn(f"{self.out}: 1 slide of its earlier runs wasn't among its last inputs, and is left out\n", merged.stderr)
+
+    def test_a_merge_of_what_an_earlier_run_left_is_not_whole(self):
+        slides = self.tiny_slides(20)  # so many that no shard is empty, wherever they lie
+        part = self.folder / "1"
+        self.assertEqual(run(slides, "--out", part).returncode, 0)
+        self.assertEqual(run(slides, "--out", part, "--shard", "1/2").returncode, 0)
+        merged = run("merge", part, "--out", self.out)
+        self.assertEqual(merged.returncode, 3, merged.stderr)
+        self.assertIn("no folder's shard has this to do", merged.stderr)
+        self.assertEqual(len(self.rows()), 20)
 
     def test_an_empty_shard_is_well(self):
         result = run(self.slide(), "--out", self.out, "--shard", "1/2")

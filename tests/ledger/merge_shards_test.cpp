@@ -83,10 +83,15 @@ TEST_CASE("a slide is what its own shard says, whatever earlier runs left in oth
   SUBCASE("done, with another result") {
     start([&](Ledger& ledger) { end_slide(ledger, manifest, 1, 6); });
     check(0, {}, {3, 6});
+    CHECK(merge_ledgers(parts, (folder / "out").string()).uncertain == 0);
   }
   SUBCASE("nobody's own: what there is counts") {
     parts = {a};
     check(0, {}, {3, 8});
+    const MergeResult merged = merge_ledgers(parts, (folder / "out").string());
+    CHECK(merged.uncertain == 1);
+    REQUIRE(merged.warnings.size() == 1);
+    CHECK(contains(merged.warnings[0], manifest[1].path + ": no folder's shard has this to do"));
   }
 }
 
@@ -133,6 +138,57 @@ TEST_CASE("a slide is what its own shard says, whatever joined folders and runs 
   // Where its shard isn't named, they count.
   std::erase(parts, b);
   check({}, {3, 8});
+}
+
+TEST_CASE("a slide that several shards have as their own is to be done where one has it to do") {
+  const TemporaryFolder folder;
+  const auto manifest = make_files(folder, 2);
+  const std::string a = (folder / "a").string();
+  const std::string b = (folder / "b").string();
+  const auto start = [&](const std::string& part, const std::vector<std::size_t>& own, const auto& work) {
+    Ledger ledger(ledger_config(part));
+    start_shard(ledger, manifest, own);
+    work(ledger);
+  };
+  start(a, {0, 1}, [&](Ledger& ledger) {
+    end_slide(ledger, manifest, 0, 3);
+    end_slide(ledger, manifest, 1, 8);
+  });
+  // As sizes divide them now.
+  start(b, {1}, [](Ledger&) {});
+  const std::vector<std::string> missing = {manifest[1].path};
+  for (const auto& parts : {std::vector<std::string>{a, b}, {b, a}}) {
+    const MergeResult merged = merge_ledgers(parts, (folder / "out").string());
+    CHECK(merged.missing == missing);
+    REQUIRE(merged.warnings.size() == 1);
+    CHECK(contains(merged.warnings[0], manifest[1].path + ": ended in one folder, and still to do in another"));
+    CHECK(seeds_in(folder / "out") == std::vector<std::uint64_t>{3});
+  }
+  start(b, {1}, [&](Ledger& ledger) { end_slide(ledger, manifest, 1, 8); });
+  CHECK(merge_ledgers({a, b}, (folder / "out").string()).missing.empty());
+  CHECK(seeds_in(folder / "out") == std::vector<std::uint64_t>{3, 8});
+}
+
+TEST_CASE("a shard that goes on from joined results is a shard") {
+  const TemporaryFolder folder;
+  const auto manifest = make_files(folder, 2);
+  const std::string a = (folder / "a").string();
+  const std::string joined = (folder / "joined").string();
+  const std::string other = (folder / "other").string();
+  {
+    Ledger ledger(ledger_config(a));
+    ledger.begin(manifest, false);
+    end_slide(ledger, manifest, 0, 3);
+    end_slide(ledger, manifest, 1, 8);
+  }
+  for (const std::string& out : {joined, other}) merge_ledgers({a}, out);
+  folder.write("slide-1", std::string("another"));
+  {
+    Ledger ledger(ledger_config(joined));
+    CHECK(start_shard(ledger, manifest, {1}).todo.size() == 1);
+  }
+  const std::vector<std::string> missing = {manifest[1].path};
+  CHECK(merge_ledgers({joined, other}, (folder / "out").string()).missing == missing);
 }
 
 TEST_CASE("what is left in another shard's folder doesn't count beside joined results") {
