@@ -188,12 +188,12 @@ void read_offset(const Fields& fields, std::size_t header_size, NiftiHeader& hea
   if (!(offset >= 0.0 && offset <= most) || offset != std::floor(offset)) {
     throw Error("its header says that samples begin at an impossible byte (vox_offset)");
   }
-  // Some writers leave 0, and mean the first byte that can be one.
-  header.offset = std::max<std::uint64_t>(static_cast<std::uint64_t>(offset), header_size + extension_flag);
-  if (header.offset > most_before) {
-    throw Error("its header says that samples begin at byte " + std::to_string(header.offset) +
-                " (vox_offset); expected at most " + std::to_string(most_before));
-  }
+  // Some writers leave 0, and mean the first byte that can be one. Of others inside the header readers disagree.
+  const std::uint64_t least = header_size + extension_flag;
+  header.offset = offset == 0.0 ? least : static_cast<std::uint64_t>(offset);
+  if (header.offset >= least && header.offset <= most_before) return;
+  throw Error("its header says that samples begin at byte " + std::to_string(header.offset) +
+              " (vox_offset); expected " + std::to_string(least) + " to " + std::to_string(most_before));
 }
 
 void read_geometry(const Fields& fields, NiftiGeometry& geometry) {
@@ -287,6 +287,13 @@ Axes axes_of_qform(const std::array<double, 3>& quatern, const std::array<double
   return axes;
 }
 
+/// Whether b, c, d are of a unit quaternion, but for the rounding of float32.
+bool is_rotation(const std::array<double, 3>& quatern) {
+  constexpr double most = 1.0 + 3.0 * std::numeric_limits<float>::epsilon();
+  const auto [b, c, d] = quatern;
+  return b * b + c * c + d * d <= most;
+}
+
 /// Sides in millimetres, and where the axes lead: L or R, A or P, S or I.
 std::string text_of(const Axes& axes, double scale) {
   std::ostringstream text;
@@ -355,10 +362,17 @@ double NiftiGeometry::voxel_mm3() const noexcept {
   return std::isfinite(volume) && volume > 0.0 ? volume : std::numeric_limits<double>::quiet_NaN();
 }
 
-std::string NiftiGeometry::contradiction() const {
+std::string NiftiGeometry::doubt() const {
   constexpr double most_difference = 0.01;
   constexpr double least_cosine = 0.7071;
-  if (sform_code <= 0 || qform_code <= 0) return {};
+  if (qform_code <= 0) return {};
+  if (!is_rotation(quatern)) {
+    std::ostringstream text;
+    text << "its qform is no rotation (quatern_b, c, d = " << quatern[0] << ", " << quatern[1] << ", " << quatern[2]
+         << "): it is copied as it is, and other readers may refuse it";
+    return text.str();
+  }
+  if (sform_code <= 0) return {};
   const Axes sform = axes_of_sform(srow);
   const Axes qform = axes_of_qform(quatern, pixdim);
   bool contradicts = false;

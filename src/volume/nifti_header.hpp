@@ -37,9 +37,10 @@ struct NiftiGeometry {
   /// Millimetres between samples along z, y, x: lengths of the affine's columns if sform_code is set, else the sides.
   /// Any numbers: the header may be wrong.
   std::array<double, 3> spacing_mm() const noexcept;
-  /// Says in a line that sform and qform, of which both have codes, give sides of a voxel that differ by more than 1 %,
-  /// or turn an axis by more than 45 degrees from each other. Empty: they don't. The sform counts.
-  std::string contradiction() const;
+  /// Says in a line that a qform with a code is no rotation; or that sform and qform, of which both have codes, give
+  /// sides of a voxel that differ by more than 1 %, or turn an axis by more than 45 degrees from each other. Empty:
+  /// none of that. The sform counts.
+  std::string doubt() const;
 };
 
 /// A header that was checked: sizes are positive, and samples can be read.

@@ -12,6 +12,8 @@ namespace slidestream::volume {
 namespace {
 
 constexpr double most_samples = 32768.0;
+/// Each has a number in memory.
+constexpr std::int64_t most_of_scan = std::int64_t{1} << 20;
 constexpr std::array<const char*, 3> axis_names = {"z", "y", "x"};
 
 bool is_length(double value) { return std::isfinite(value) && value > 0.0; }
@@ -23,6 +25,10 @@ Resampling::Resampling(const Extent& scan, const Spacing& own, const Spacing& wa
     if (!is_length(own[axis])) {
       throw Error("its header says no length of voxels along " + std::string(axis_names[axis]) +
                   ", which volume.spacing wants");
+    }
+    if (scan[axis] > most_of_scan) {
+      throw Error("it has " + std::to_string(scan[axis]) + " samples along " + axis_names[axis] +
+                  ", and volume.spacing takes 1,048,576");
     }
     const std::int64_t last = scan[axis] - 1;
     const double to_grid = own[axis] / wanted[axis];

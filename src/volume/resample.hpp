@@ -21,7 +21,8 @@ using Spacing = std::array<double, 3>;
 class Resampling {
  public:
   /// \param scan  samples. \param own  the scan's spacing. \param wanted  spacing of the grid that networks see
-  /// \throws Error without the file's name: a spacing isn't above 0 and finite, or gives too many samples
+  /// \throws Error without the file's name: a spacing isn't above 0 and finite, or gives too many samples; so does the
+  /// scan
   Resampling(const Extent& scan, const Spacing& own, const Spacing& wanted);
 
   /// Samples of the grid that networks see: floor((W - 1) r + 1/2) + 1 of W, for r = own / wanted.

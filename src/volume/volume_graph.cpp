@@ -211,10 +211,6 @@ class Graph final : public VolumeGraph {
       work->result.height = header.size[1];
       work->result.codec = "nifti-" + std::to_string(header.version);
       work->result.colour = name_of(header.type);
-      if (header.voxels() > config_.input.max_pixels) {
-        throw Error("it has " + std::to_string(header.voxels()) + " voxels, and input.max_pixels allows " +
-                    std::to_string(config_.input.max_pixels));
-      }
       work->bytes = bytes_of_volume(config_, networks_, header);
       if (work->bytes > schedule_.most_for_volume()) {
         throw Error("it takes " + networks::mib_text(work->bytes) + " of memory, and " +
@@ -249,7 +245,7 @@ class Graph final : public VolumeGraph {
   void warn_of_geometry(const VolumeWork& work) const {
     const auto& warn = control_.on_warning ? control_.on_warning : control_.on_message;
     if (!warn) return;
-    if (const std::string line = work.header.geometry.contradiction(); !line.empty()) warn(work.path + ": " + line);
+    if (const std::string line = work.header.geometry.doubt(); !line.empty()) warn(work.path + ": " + line);
     if (std::isnan(work.header.geometry.voxel_mm3())) {
       warn(work.path + ": its header gives no volume of a voxel; columns in mm^3 are left empty");
     }

@@ -138,6 +138,12 @@ std::size_t fragments_at_a_time(const Config& config, const VolumeNetworks& netw
 }
 
 std::uint64_t bytes_of_volume(const Config& config, const VolumeNetworks& networks, const NiftiHeader& header) {
+  const auto check_voxels = [most = config.input.max_pixels](std::int64_t voxels, const std::string& where) {
+    if (voxels <= most) return;
+    throw Error("it has " + std::to_string(voxels) + " voxels" + where + ", and input.max_pixels allows " +
+                std::to_string(most));
+  };
+  check_voxels(header.voxels(), "");
   const FragmentGrid grid = grid_of(config, header);
   const std::string at_spacing = config.volume.spacing.empty() ? "" : " at volume.spacing";
   if (!grid.covers()) {
@@ -146,10 +152,7 @@ std::uint64_t bytes_of_volume(const Config& config, const VolumeNetworks& networ
     throw Error("fragments leave samples out of its " + size + " (z, y, x)" + at_spacing +
                 "; raise volume.grid or volume.fragment");
   }
-  if (count_of(grid.volume()) > config.input.max_pixels) {
-    throw Error("it has " + std::to_string(count_of(grid.volume())) + " voxels" + at_spacing +
-                ", and input.max_pixels allows " + std::to_string(config.input.max_pixels));
-  }
+  check_voxels(count_of(grid.volume()), at_spacing);
   const auto voxels = static_cast<std::uint64_t>(header.voxels());
   return voxels * (sizeof(float) + bytes_of(networks.sample())) +
          fusion_bytes(config.volume.fusion, grid, networks.output());

@@ -122,39 +122,65 @@ TEST_CASE("an sform that contradicts the qform gets a line with both") {
   geometry.quatern = {0, 0, 1};
   const auto diagonal = [&](double x, double y, double z) { geometry.srow = {x, 0, 0, 9, 0, y, 0, 9, 0, 0, z, 9}; };
   diagonal(-0.5, -0.5, 0.504);
-  CHECK(geometry.contradiction().empty());
+  CHECK(geometry.doubt().empty());
   diagonal(-1, -1, 1);
-  CHECK(geometry.contradiction() ==
+  CHECK(geometry.doubt() ==
         "its sform (1 x 1 x 1 mm, axes LPS) contradicts its qform (0.5 x 0.5 x 0.5 mm, axes LPS): the sform counts");
   diagonal(-0.5, -0.5, 0.55);
-  CHECK_FALSE(geometry.contradiction().empty());
+  CHECK_FALSE(geometry.doubt().empty());
   diagonal(0.5, -0.5, 0.5);
-  CHECK(geometry.contradiction() ==
+  CHECK(geometry.doubt() ==
         "its sform (0.5 x 0.5 x 0.5 mm, axes RPS) contradicts its qform (0.5 x 0.5 x 0.5 mm, axes LPS): the sform "
         "counts");
   // The sign of the third axis is qfac's.
   geometry.pixdim[0] = -1;
   diagonal(-0.5, -0.5, -0.5);
-  CHECK(geometry.contradiction().empty());
+  CHECK(geometry.doubt().empty());
   geometry.pixdim[0] = 1;
-  CHECK_FALSE(geometry.contradiction().empty());
+  CHECK_FALSE(geometry.doubt().empty());
   for (int* code : {&geometry.qform_code, &geometry.sform_code}) {
     *code = 0;
-    CHECK(geometry.contradiction().empty());
+    CHECK(geometry.doubt().empty());
     *code = 1;
   }
   // Axes that are permuted, in micrometres.
   geometry.units = 3;
   geometry.quatern = {0.5, 0.5, 0.5};
   geometry.srow = {0, 0, 0.5, 0, 0.5, 0, 0, 0, 0, 0.5, 0, 0};
-  CHECK(geometry.contradiction().empty());
+  CHECK(geometry.doubt().empty());
   diagonal(0.5, 0.5, 0.5);
-  CHECK(geometry.contradiction() ==
+  CHECK(geometry.doubt() ==
         "its sform (0.0005 x 0.0005 x 0.0005 mm, axes RAS) contradicts its qform (0.0005 x 0.0005 x 0.0005 mm, axes "
         "ASR): the sform counts");
   // What says nothing.
   geometry.pixdim[1] = 0;
-  CHECK(geometry.contradiction().empty());
+  CHECK(geometry.doubt().empty());
+}
+
+TEST_CASE("a qform that is no rotation gets a line, with an sform and without") {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  NiftiGeometry geometry;
+  geometry.qform_code = 1;
+  geometry.pixdim = {1, 2, 2, 2};
+  geometry.srow = {1, 0, 0, 9, 0, 1, 0, 9, 0, 0, 1, 9};
+  for (const int sform_code : {0, 1}) {
+    geometry.sform_code = sform_code;
+    geometry.quatern = {0.5, -0.75, 0.5};
+    CHECK(geometry.doubt() ==
+          "its qform is no rotation (quatern_b, c, d = 0.5, -0.75, 0.5): it is copied as it is, and other readers may "
+          "refuse it");
+    for (const double odd : {nan, std::numeric_limits<double>::infinity()}) {
+      geometry.quatern = {0, odd, 0};
+      CHECK(geometry.doubt().starts_with("its qform is no rotation"));
+    }
+  }
+  geometry.qform_code = 0;
+  CHECK(geometry.doubt().empty());
+  // Rounded to float32.
+  geometry.qform_code = 1;
+  geometry.sform_code = 0;
+  geometry.quatern = {0, 1.0000001, 0};
+  CHECK(geometry.doubt().empty());
 }
 
 TEST_CASE("headers that can't be used say why") {
@@ -181,7 +207,9 @@ TEST_CASE("headers that can't be used say why") {
   CHECK(with(108, std::numeric_limits<float>::quiet_NaN()) ==
         "its header says that samples begin at an impossible byte (vox_offset)");
   CHECK(with(108, 2147483648.0F) ==
-        "its header says that samples begin at byte 2147483648 (vox_offset); expected at most 1073741824");
+        "its header says that samples begin at byte 2147483648 (vox_offset); expected 352 to 1073741824");
+  CHECK(with(108, 348.0F) == "its header says that samples begin at byte 348 (vox_offset); expected 352 to 1073741824");
+  CHECK(with(108, 0.0F).empty());
   CHECK(with(108, 1073741824.0F).empty());
   CHECK(with(116, std::numeric_limits<float>::infinity()) ==
         "its header has a slope, but scl_inter is no finite number");

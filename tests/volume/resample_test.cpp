@@ -54,6 +54,9 @@ TEST_CASE("lengths that are none, and too many samples, are refused") {
   CHECK_THROWS_WITH_AS(Resampling({2, 2, 2}, {0, 1, 1}, {1, 1, 1}), doctest::Contains("along z"), Error);
   CHECK_THROWS_WITH_AS(Resampling({2, 2, 200}, {1, 1, 1e300}, {1, 1, 0.001}), doctest::Contains("more than 32,768"),
                        Error);
+  // A number for each of a billion samples isn't taken.
+  CHECK_THROWS_WITH_AS(Resampling({1, 1, std::int64_t{1} << 40}, {1, 1, 1e-9}, {1, 1, 1}),
+                       "it has 1099511627776 samples along x, and volume.spacing takes 1,048,576", Error);
 }
 
 }  // namespace

@@ -131,6 +131,10 @@ class Spacing(Volumes):
         flat.write_bytes(header)
         wide = self.folder / "wide.nii"
         nibabel.save(nibabel.Nifti1Image(numpy.zeros((9, 21, 13), "u1"), numpy.diag([100.0, 100.0, 100.0, 1.0])), wide)
+        done = run(self.scans[0], *nets, "-o", self.folder / "dry", "--dry-run",
+                   *settings("volume.spacing=[50,50,50]", "input.max_pixels=2000"))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("it has 2457 voxels, and input.max_pixels allows 2000", done.stdout)
         for name, spacing, words in (("flat", "[1,1,1]", "no length of voxels along y"),
                                      ("many", "[0.001,0.001,0.001]", "would make more than 32,768 samples"),
                                      ("gaps", "[0.1,0.1,0.1]", "at volume.spacing; raise volume.grid")):
