@@ -195,7 +195,7 @@ def map_volume(
         range: Values that become 0 and 65,535 with ``"mean"`` and ``"blend"``. What lies beyond is clamped in an image, with
             a warning (``VolumeResult.clamped`` says how much), and fails the volume with ``"mean"``.
         sample: Of labels. Default: uint16 where there are more than 256 classes, or labels of more than 8 bits.
-        ignore: A label that doesn't vote. Default: the largest of ``sample``.
+        ignore: A label or class that doesn't vote. Default: of labels the largest of ``sample``, of classes none.
         overwrite: Replaces files that are there.
 
     Raises:
@@ -228,6 +228,8 @@ def map_volume(
 
     def compute(path: pathlib.Path, file: pathlib.Path) -> VolumeResult:
         volume = _core.Volume(path=path, fill=number("fill", fill), **sizes)
+        if volume.doubt:
+            logger.warning("%s: %s", one_line(os.fspath(path)), volume.doubt)
         channels = 0
         for i in numpy.arange(volume.count):
             planes = _planes(function(volume.cut(int(i))), tuple(sizes["fragment"]), fusion)
@@ -236,6 +238,8 @@ def map_volume(
                 labels = fusion == "vote" and channels == 1
                 narrow = planes.dtype.itemsize == 1 if labels else channels <= 256
                 wide = sample == "uint16" if sample is not None else not narrow
+                if channels > 65535:
+                    raise ConfigError(f"the function gave {channels} channels; expected at most 65,535")
                 if not labels and fusion != "blend" and channels > 256 and not wide:
                     raise ConfigError(f"the function gave {channels} channels; sample='uint8' holds 256 classes")
                 most = _MOST["uint16" if wide else "uint8"]

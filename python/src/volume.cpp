@@ -73,7 +73,7 @@ class Volume {
     output.channels = channels;
     const int largest = wide ? 65535 : 255;
     output.most_label = labels ? largest : channels - 1;
-    output.ignore = ignore.value_or(largest);
+    output.ignore = ignore.value_or(labels ? largest : channels);
     output.activation = activation == "softmax"   ? NetworkActivation::softmax
                         : activation == "sigmoid" ? NetworkActivation::sigmoid
                                                   : NetworkActivation::none;
@@ -83,9 +83,11 @@ class Volume {
     output.range_name = "range=";
     output.activation_name = "activation=";
     sample_ = fusion == "blend" ? ScalarType::float32 : wide ? ScalarType::uint16 : ScalarType::uint8;
-    work_.fusion = fusion == "vote"   ? volume::make_vote(*work_.grid, output)
-                   : fusion == "mean" ? volume::make_mean(*work_.grid, output)
-                                      : volume::make_blend(*work_.grid, output, config_.stitch.weights);
+    in_file([&] {
+      work_.fusion = fusion == "vote"   ? volume::make_vote(*work_.grid, output)
+                     : fusion == "mean" ? volume::make_mean(*work_.grid, output)
+                                        : volume::make_blend(*work_.grid, output, config_.stitch.weights);
+    });
   }
 
   void put(std::size_t fragment, nb::ndarray<const float, nb::c_contig, nb::device::cpu> values) {
@@ -111,6 +113,9 @@ class Volume {
 
   /// The share of the values that the image has clamped; 0 of labels.
   double clamped() const { return work_.fusion == nullptr ? 0.0 : work_.fusion->clamped_share(); }
+
+  /// A line about its header; empty: none.
+  std::string doubt() const { return work_.header.geometry.doubt(); }
 
   double voxel_mm3() const { return work_.header.geometry.voxel_mm3(); }
 
@@ -150,6 +155,7 @@ void bind_volume(nb::module_& module) {
                     const std::vector<double>&, double>(),
            nb::kw_only(), nb::arg("path"), nb::arg("fragment"), nb::arg("grid"), nb::arg("spacing"), nb::arg("fill"))
       .def_prop_ro("count", &Volume::count)
+      .def_prop_ro("doubt", &Volume::doubt)
       .def_prop_ro("voxel_mm3", &Volume::voxel_mm3)
       .def_prop_ro("clamped", &Volume::clamped)
       .def("cut", &Volume::cut, nb::arg("fragment"))

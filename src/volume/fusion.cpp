@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <limits>
 #include <slidestream/error.hpp>
 #include <slidestream/stitch.hpp>
 #include <stdexcept>
@@ -185,6 +186,14 @@ class Mean final : public Fusion {
         output_(output),
         planes_(static_cast<std::size_t>(grid.volume()[0])),
         counts_{counts_at(grid.axis(0)), counts_at(grid.axis(1)), counts_at(grid.axis(2))} {
+    // Sums have 32 bits.
+    constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max() / 65535;
+    std::uint64_t overlap = 1;
+    for (const auto& counts : counts_) overlap *= std::ranges::max(counts);
+    if (overlap > most) {
+      throw Error("scores of " + std::to_string(overlap) + " fragments can't be averaged; expected at most " +
+                  std::to_string(most) + " that overlap");
+    }
     for (std::size_t z = 0; z < planes_.size(); ++z) {
       planes_[z].left = counts_[0][z] * static_cast<std::uint64_t>(grid.axis(1).count * grid.axis(2).count);
     }

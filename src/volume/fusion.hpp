@@ -57,6 +57,7 @@ std::unique_ptr<Fusion> make_vote(const FragmentGrid& grid, const FragmentOutput
 
 /// Values of classes are mapped to 0 .. 65,535 as images of networks are, and averaged over the n fragments of a voxel:
 /// (2 sum + n) / (2 n). The label is the channel with the largest average, the lowest of equals.
+/// \throws Error where more than 65,537 fragments overlap
 std::unique_ptr<Fusion> make_mean(const FragmentGrid& grid, const FragmentOutput& output);
 
 /// An image of one channel: values are mapped to 0 .. 65,535 and blended along three axes. Neighbours i and i + 1 are

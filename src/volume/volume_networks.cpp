@@ -206,8 +206,10 @@ void VolumeNetworks::find_output() {
   }
   const int largest = sample_ == ScalarType::uint8 ? 255 : most_labels;
   output_.most_label = output_.labels ? largest : output_.channels - 1;
-  output_.ignore = model.ignore == 0 ? largest : model.ignore;
-  if (output_.ignore > largest) {
+  // Every class votes unless one is named.
+  const int by_default = output_.labels ? largest : output_.channels;
+  output_.ignore = model.ignore == 0 ? by_default : model.ignore;
+  if (model.ignore > largest) {
     throw ConfigError("model.ignore is " + std::to_string(model.ignore) + "; expected at most " +
                       std::to_string(largest));
   }

@@ -91,6 +91,38 @@ def test_wide_labels_and_those_that_are_ignored(head, tmp_path):
     assert set(labels.ravel()) == {7}
 
 
+def test_the_last_of_256_classes_votes_and_more_classes_than_labels_are_refused(head, tmp_path):
+    def winner(*turns, **more):
+        given = iter(turns)
+
+        def scores(part):
+            classes = numpy.zeros((256, *part.shape), "f4")
+            classes[next(given)] = 1
+            return classes
+        # Each fragment has the whole volume.
+        [made] = ss.map_volume(scores, head, tmp_path, fragment=(13, 21, 9), grid=(1, 1, 3), overwrite=True, **more)
+        assert samples_of(made.file).dtype == numpy.uint8
+        return list(made.voxels)
+
+    assert winner(255, 7, 255) == [255]
+    assert winner(255, 7, 255, ignore=255) == [7]
+    with pytest.raises(ss.ConfigError, match="gave 65536 channels; expected at most 65,535"):
+        ss.map_volume(lambda part: numpy.zeros((65536, *part.shape), "u1"), head, tmp_path / "many", fragment=(1, 1, 1),
+                      grid=(1, 1, 1), spacing=(50, 50, 50))
+
+
+def test_a_qform_that_is_no_rotation_gets_a_line(head, tmp_path, caplog):
+    odd = tmp_path / "odd.nii"
+    whole = bytearray(gzip.decompress(head.read_bytes()))
+    struct.pack_into("<h", whole, 252, 1)
+    struct.pack_into("<3f", whole, 256, 0.75, 0.75, 0)
+    odd.write_bytes(whole)
+    with caplog.at_level("WARNING", logger="slidestream"):
+        mapped(odd, tmp_path / "out", lambda part: numpy.zeros(part.shape, "u1"))
+    [line] = [record.getMessage() for record in caplog.records]
+    assert line.startswith(f"{odd}: its qform is no rotation")
+
+
 def test_mistakes_are_said_in_one_line(head, tmp_path):
     def same(part):
         return part

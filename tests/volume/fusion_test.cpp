@@ -212,6 +212,18 @@ TEST_CASE("classes are averaged over the fragments of a voxel") {
   }
 }
 
+TEST_CASE("more fragments than sums of 32 bits hold aren't averaged") {
+  FragmentOutput output;
+  output.channels = 2;
+  // Each of them has the whole volume.
+  CHECK_THROWS_WITH_AS(make_mean(FragmentGrid({1, 1, 1}, {1, 1, 2}, {256, 256, 2}), output),
+                       "scores of 131072 fragments can't be averaged; expected at most 65537 that overlap", Error);
+  const FragmentGrid grid({1, 1, 1}, {1, 1, 1}, {256, 256, 1});
+  const auto fusion = make_mean(grid, output);
+  for (std::size_t i = 0; i < grid.count(); ++i) fusion->put(i, std::vector<float>{0, 1});
+  CHECK(all_planes<std::uint16_t>(*fusion, grid.volume()) == std::vector<std::uint16_t>{1});
+}
+
 TEST_CASE("scores outside the range are refused, and those of an activation aren't") {
   const FragmentGrid grid({2, 2, 2}, {2, 2, 2}, {1, 1, 1});
   FragmentOutput output;

@@ -15,7 +15,7 @@ from volume_case import ENVIRONMENT, FINDING, FRAGMENT, PIPELINE, ROOT, Model, V
 
 import nibabel
 import numpy
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 LABELS = (helper.make_node("ArgMax", ["scores"], ["out"], axis=1, keepdims=1),)
 SIGMOID = (helper.make_node("Sigmoid", ["scores"], ["out"]),)
@@ -79,7 +79,7 @@ class Exact(Volumes):
     def test_headers_without_a_volume_of_a_voxel_and_damaged_files_are_said_to_be(self):
         content = self.scans[0].read_bytes()
         whole = bytearray(gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content)
-        struct.pack_into("<h", whole, 254, 1)
+        struct.pack_into("<2h3f", whole, 252, 1, 1, 0.75, 0.75, 0)
         whole[280:328] = bytes(48)  # the affine
         flat, damaged = self.folder / "flat.nii", self.folder / "damaged.nii.gz"
         flat.write_bytes(whole)
@@ -90,6 +90,7 @@ class Exact(Volumes):
         result = run(flat, damaged, "--networks", self.folder / "nets", "-o", out, *settings())
         self.assertEqual(result.returncode, 1, result.stderr)
         self.assertIn(f"{flat}: its header gives no volume of a voxel; columns in mm^3 are left empty", result.stderr)
+        self.assertIn(f"{flat}: its qform is no rotation (quatern_b, c, d = 0.75, 0.75, 0)", result.stderr)
         self.assertEqual({row["mm3"] for row in self.table(out, "labels.csv")}, {""})
         self.assertRegex(result.stderr, rf"{damaged}: .*(its compressed data is damaged|cut short)")
         self.assertNotIn("<fd:", result.stderr)
@@ -103,6 +104,22 @@ class Exact(Volumes):
             for scan in self.scans:
                 numpy.testing.assert_array_equal(numpy.asarray(self.made(out, scan).dataobj).T,
                                                  model.vote(self.values(scan)), dtype)
+
+    def test_the_last_of_256_classes_votes_unless_it_is_named(self):
+        bias = numpy.zeros((1, 256, 1, 1, 1), "f4")
+        bias[0, 255] = 2
+        more = (helper.make_node("Constant", [], ["bias"], value=numpy_helper.from_array(bias)),
+                helper.make_node("Add", ["scores", "bias"], ["out"]))
+        nets = [network(self.folder / "256" / f"network-{i + 1:02}.onnx", seed=i, channels=256, last=more) for i in range(12)]
+        scan = self.scans[0]
+        labels = {ignore: Model(nets).vote(self.values(scan), ignore) for ignore in (-1, 255)}
+        self.assertFalse((labels[-1] == labels[255]).all())
+        for name, ignore, more in (("open", -1, ()), ("named", 255, ("model.ignore=255",))):
+            out = self.folder / f"256-{name}"
+            self.must(scan, "--networks", self.folder / "256", "-o", out, *settings(*more))
+            made = self.made(out, scan)
+            self.assertEqual(made.get_data_dtype(), numpy.uint8)
+            numpy.testing.assert_array_equal(numpy.asarray(made.dataobj).T, labels[ignore], name)
 
     def test_networks_of_labels(self):
         file = network(self.folder / "labels.onnx", seed=2, channels=6, last=LABELS,
