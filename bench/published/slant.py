@@ -7,8 +7,9 @@ Sequential: one process loads each network, runs it on its fragment, and votes, 
 on a fragment that stays in memory, loaded and warm; the sum over all is what no program can go below with one stream.
 MONAI: its sliding-window inferer with the first network, where monai and torch are installed. Own: the program, with one
 volume and several, with fewer threads and cores, with one GPU and two, and as several processes with and without MPS.
-Memory is that of the program's process, and of the GPU by nvidia-smi, twice a second: at most, and over time (seconds,
-host, GPU).
+"seconds" include the start, "run" doesn't. Memory is that of the program's process, and of the GPU by nvidia-smi, twice a
+second: at most, and over time (seconds, host, GPU, how busy each GPU was in %). "budget" is what networks may take of a GPU,
+as --dry-run says.
 
 Needs the packages numpy, nibabel and onnxruntime (onnxruntime-gpu for cuda); onnx where DIR isn't there: then
 make-models.py makes the networks named by --make.
@@ -19,6 +20,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -160,7 +162,7 @@ def measured(options, part, volumes, out, threads=0):
 
 
 class Memory(threading.Thread):
-    """What a process has in memory, and the GPU that has most, in MiB: looked at twice a second."""
+    """What a process has in memory, the GPU that has most, and how busy GPUs are: looked at twice a second."""
 
     def __init__(self, pid, on_gpu):
         super().__init__(daemon=True)
@@ -175,29 +177,56 @@ class Memory(threading.Thread):
                     host = sum(-(-int(line.split()[1]) // 1024) for line in status if line.startswith("VmRSS"))
             except OSError:
                 return
-            gpu = 0
+            gpus = []
             if self.on_gpu:
-                asked = subprocess.run(["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"],
+                asked = subprocess.run(["nvidia-smi", "--query-gpu=memory.used,utilization.gpu", "--format=csv,noheader,nounits"],
                                        capture_output=True, text=True, check=False)
-                gpu = max((int(line) for line in asked.stdout.split() if line.isdigit()), default=0)
-            self.looks.append((round(time.perf_counter() - start, 1), host, gpu))
+                gpus = [tuple(map(int, pair)) for pair in re.findall(r"^(\d+), (\d+)$", asked.stdout, re.MULTILINE)]
+            self.looks.append((round(time.perf_counter() - start, 1), host, max((used for used, _ in gpus), default=0),
+                               [busy for _, busy in gpus]))
             if self.over.wait(0.5):
                 return
 
     def found(self):
         self.over.set()
         self.join()
-        return {"host_mib": max((host for _, host, _ in self.looks), default=0),
-                "gpu_mib": max((gpu for _, _, gpu in self.looks), default=0), "over_time": self.looks}
+        shares = list(zip(*(look[3] for look in self.looks)))
+        return {"host_mib": max((look[1] for look in self.looks), default=0),
+                "gpu_mib": max((look[2] for look in self.looks), default=0),
+                "gpu_busy": [round(sum(share) / len(share)) for share in shares], "over_time": self.looks}
 
 
-def own(options, volumes, out, *settings, cores=None, environment=None, shards=1):
-    """Seconds of the program, and what it took; several processes are shards of one run."""
+def command_of(options, volumes, *settings):
     command = [options.pipeline, "volume", *volumes, "--networks", options.networks, "-s", f"model.provider={options.device}",
                "-s", f"volume.grid=[{','.join(map(str, options.grid))}]", "-s", f"volume.fragment={options.fragment}"]
     for setting in [*settings, *options.set]:
         command += ["-s", setting]
-    command = list(map(str, command))
+    return list(map(str, command))
+
+
+def said(pattern, text):
+    found = re.search(pattern, text, re.MULTILINE)
+    return found[1] if found else ""
+
+
+def seconds_said(text):
+    """Of a run, without its start: "9.04 s", "1:20" or "1:02:20"."""
+    seconds = 0.0
+    for part in said(r"^speed +([\d.:]+)", text).split(":"):
+        seconds = 60 * seconds + float(part or 0)
+    return seconds
+
+
+def budget(options, volumes):
+    """What networks may take of a GPU."""
+    run = subprocess.run([*command_of(options, volumes), "-o", str(options.out / "none"), "--dry-run"], capture_output=True,
+                         text=True, timeout=options.timeout, check=False)
+    return said(r"([\d.,]+ \w+) of a GPU may be taken", run.stdout)
+
+
+def own(options, volumes, out, *settings, cores=None, environment=None, shards=1):
+    """Seconds of the program, and what it took; several processes are shards of one run."""
+    command = command_of(options, volumes, *settings)
     if cores:
         command = ["taskset", "-c", f"0-{cores - 1}", *command]
     start = time.perf_counter()
@@ -205,15 +234,17 @@ def own(options, volumes, out, *settings, cores=None, environment=None, shards=1
     for i in range(shards):
         part = [*command, "-o", str(out if shards == 1 else f"{out}-{i}")]
         part += ["--shard", f"{i + 1}/{shards}"] if shards > 1 else []
-        runs.append(subprocess.Popen(part, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        runs.append(subprocess.Popen(part, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                      env={**os.environ, **(environment or {})}))
     memory = Memory(runs[0].pid, options.device == "cuda")
+    longest = 0.0
     for run in runs:
-        _, errors = run.communicate(timeout=options.timeout)
+        text, errors = run.communicate(timeout=options.timeout)
         if run.returncode:
             raise RuntimeError((errors.strip().splitlines() or [f"status {run.returncode}"])[-1])
+        longest = max(longest, seconds_said(text))
     seconds = time.perf_counter() - start
-    return {"seconds": seconds, **memory.found()}
+    return {"seconds": seconds, "run": longest, **memory.found()}
 
 
 def same_labels(options, out):
@@ -254,6 +285,8 @@ def compare(options):
     if "own" in options.parts:
         part("own_one", lambda: own(options, one, options.out / "one"))
         part("own_all", lambda: own(options, all_volumes, options.out / "all"))
+        if options.device == "cuda":
+            found["budget"] = budget(options, one)
         found["labels_equal"] = same_labels(options, options.out / "all")
     cores = len(os.sched_getaffinity(0))
     if "threads" in options.parts:

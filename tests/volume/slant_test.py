@@ -30,10 +30,11 @@ class Slant(Volumes):
         for name in ("sequential", "alone", "own_one", "own_all", "own_threads_1"):
             self.assertGreater(found[name]["seconds"], 0, name)
         self.assertGreater(found["own_all_over_sequential"], 0)
-        seconds, host, gpu = found["own_all"]["over_time"][0]
+        self.assertTrue(0 <= found["own_all"]["run"] < found["own_all"]["seconds"])
+        seconds, host, gpu, busy = found["own_all"]["over_time"][0]
         self.assertLess(seconds, found["own_all"]["seconds"])
         self.assertTrue(0 < host <= found["own_all"]["host_mib"])
-        self.assertEqual(gpu, 0)
+        self.assertEqual((gpu, busy, found["own_all"]["gpu_busy"]), (0, [], []))
 
     def test_what_is_wrong_is_said_in_one_line(self):
         for arguments, words in ((("--networks", self.folder / "none"), "0 networks; --grid wants 27 (--make slant)"),

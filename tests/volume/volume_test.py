@@ -4,9 +4,11 @@ TEST_PYTHON has the packages nibabel, onnx and onnxruntime; without them the tes
 
 import gzip
 import os
+import runpy
 import signal
 import struct
 import subprocess
+import sys
 import time
 import unittest
 
@@ -523,6 +525,24 @@ class Documents(Volumes):
         nets = sorted((here / "models" / "slant_small").iterdir())
         numpy.testing.assert_array_equal(numpy.asarray(self.made(here / "labels", here / "head.nii.gz").dataobj).T,
                                          Model(nets, grid=(3, 3, 3)).vote(self.values(here / "head.nii.gz")))
+
+    def test_its_networks(self):
+        make = runpy.run_path(str(ROOT / "scripts" / "make-models.py"))
+        for name, classes, weights, kind in (
+                ("slant", 133, 19e6, TensorProto.FLOAT), ("slant_half", 133, 19e6, TensorProto.FLOAT16),
+                ("slant_small", 5, 17e3, TensorProto.FLOAT)):
+            networks = make[name]()
+            first, second = (next(networks).graph for _ in range(2))
+            self.assertNotEqual(first.initializer[1].raw_data, second.initializer[1].raw_data)
+            for value, shape in ((first.input[0], [1, 1, 96, 128, 88]), (first.output[0], [1, classes, 96, 128, 88])):
+                tensor = value.type.tensor_type
+                self.assertEqual((tensor.elem_type, [side.dim_value for side in tensor.shape.dim]), (kind, shape), name)
+            made = sum(numpy.prod(weight.dims) for weight in first.initializer)
+            self.assertTrue(0.9 * weights < made < 1.1 * weights, made)
+        folder = self.folder / "made"
+        subprocess.run([sys.executable, "-B", ROOT / "scripts" / "make-models.py", folder, "slant_small"], check=True, timeout=250)
+        self.assertEqual([file.name for file in sorted((folder / "slant_small").iterdir())],
+                         [f"network-{i + 1:02}.onnx" for i in range(27)])
 
     def test_a_head_is_the_same_every_time_and_no_other_file_is_replaced(self):
         path = self.folder / "head.nii.gz"
