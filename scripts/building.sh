@@ -49,15 +49,19 @@ in_process='^[a-z0-9_]+_test:'
 # Those of them that take more than two seconds with sanitizers, which run in the deep check alone.
 long='\(long\)$'
 # run_tests PRESET LOG [OPTION...]: the tests of a build, four more at a time than there are cores, as many wait for a disk
-# or for a time to pass. Prints those that fail and the five slowest; all that CTest prints is in build/LOG.log.
+# or for a time to pass. Prints those that fail, why others were skipped, and the five slowest; all that CTest prints is in
+# build/LOG.log.
 run_tests() {
-  local log="build/$2.log" status=0
+  local log="build/$2.log" told="build/$1/Testing/Temporary/LastTest.log" status=0
+  rm -f "$told"
   ctest --test-dir "build/$1" --output-on-failure --no-tests=error -j "$((jobs + 4))" "${@:3}" </dev/null >"$log" 2>&1 ||
     status=$?
   if ((status != 0)); then grep -v ' Passed \| Start  *[0-9]*:' "$log" || true; fi
   sed -n '/^[0-9]*% tests passed/p' "$log"
+  sed -n '/^SKIPPED: /p' "$told" 2>/dev/null | sort -u || true
   echo 'Slowest:'
-  sed -n 's/.*Test *#[0-9]*: \(.*[^.]\) \.\.\.*.* \([0-9.]*\) sec$/\2 s  \1/p' "$log" | sort -rn | sed -n '1,5s/^/  /p'
+  # After `***Exception: SegFault` a time of three digits has no space before it.
+  sed -n 's/.*Test *#[0-9]*: \(.*[^.]\) \.\.\.*.*[^0-9.]\([0-9.]*\) sec$/\2 s  \1/p' "$log" | sort -rn | sed -n '1,5s/^/  /p'
   return "$status"
 }
 # run_cases PRESET LOG [OPTION...]: tests within one process, many of them in each, as sanitizers make a start slow.
@@ -67,7 +71,8 @@ run_cases() { scripts/run-cases.py "build/$1" "$((jobs + 2))" "build/$2.log" "${
 run_system_tests() {
   local unsteady
   run_tests "$1" "$2" -L system --repeat until-pass:2 "${@:3}" || return
-  unsteady="$(sed -n '/\*\*\*Skipped/d; s/.*Test *#[0-9]*: \(.*[^.]\) \.\.\.*\*\*\*.*/\1/p' "build/$2.log" | sort -u)"
+  # How a process ended may stand before the stars: `...Subprocess aborted***Exception`.
+  unsteady="$(sed -n '/\*\*\*Skipped/d; s/.*Test *#[0-9]*: \(.*[^.]\) \.\.\.*[^*]*\*\*\*.*/\1/p' "build/$2.log" | sort -u)"
   printf '%s' "${unsteady:+$unsteady$'\n'}" >"build/$2.unsteady"
   [[ -n "$unsteady" ]] || return 0
   printf 'Unsteady: failed once and then passed:\n%s\n' "$unsteady"

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Which of a build's tests are those of changed files: `changed-tests.py BUILD <FILES`, a file below tests/ a line.
+"""Which of a build's tests are those of changed files: `changed-tests.py BUILD <FILES`, a file a line.
 
 Prints a regular expression for CTest with the cases of test programs that have such a file, and the tests that run such a
 script; an empty line where there are none. What is left out is named on standard error: files that no program has for itself,
-such as those of tests/support/, and helpers of scripts. BUILD must be current.
+such as those of tests/support/, helpers of scripts, data, and CMake's files. BUILD must be current.
 """
 import json
 import os
@@ -50,7 +50,7 @@ def main():
     tests = json.loads(output("ctest", "--test-dir", str(build), "--show-only=json-v1", "-LE", "slow"))["tests"]
     chosen, left_out = set(), []
     for file in sys.stdin.read().splitlines():
-        if not file.endswith((".cpp", ".hpp", ".cu", ".cuh", ".h", ".py")) or not (ROOT / file).exists():
+        if not (ROOT / file).exists():
             continue
         path = str(ROOT / file)
         of_all = file.startswith("tests/support/")

@@ -7,11 +7,12 @@
 #   long      the long tests within one process, in the Release build and under AddressSanitizer and UBSan
 #   scripts   the tests that run the program, under the same sanitizers
 #   threads   the tests labelled `graph` under ThreadSanitizer, with a oneTBB that is built for it
-#   units     every source compiles alone
+#   units     every source compiles alone, tests among them
 #   lint      clang-tidy over everything
 #   fuzzing   every fuzz target for 30 seconds
 #   changed   the tests whose program or script differs from that of the commit BASE, 20 times each. BASE is main unless
-#             set, and where that is checked, the commit that main was at before. See scripts/changed-tests.py
+#             set, and where that is checked, the commit that main was at before. Names changed files that choose no test,
+#             such as data and CMake's files. See scripts/changed-tests.py
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 exec </dev/null
@@ -67,6 +68,9 @@ part_lint() {
 
 part_fuzzing() { scripts/fuzz.sh 30; }
 
+# What the part `changed` looks at: tests, and what decides how they are built.
+changeable=(tests cmake CMakePresets.json '*CMakeLists.txt')
+
 # The commit that changes are counted from.
 base_commit() {
   local base head
@@ -79,7 +83,7 @@ base_commit() {
   if [[ "$base" == "$head" && -z "${BASE:-}" ]]; then
     base="$(git rev-parse --quiet --verify 'main@{1}^{commit}' 2>/dev/null)" || base="$head"
   fi
-  if [[ "$base" == "$head" && -z "$(git status --porcelain -- tests)" ]]; then
+  if [[ "$base" == "$head" && -z "$(git status --porcelain -- "${changeable[@]}")" ]]; then
     echo "$0: nothing can differ from ${BASE:-main}, as that is what is checked: set BASE to an earlier commit" >&2
     return 1
   fi
@@ -89,7 +93,8 @@ part_changed() {
   local base files tests
   base="$(base_commit)"
   # With files that git doesn't know yet.
-  files="$(git diff --name-only "$base" -- tests && git ls-files --others --exclude-standard -- tests)"
+  files="$(git diff --name-only "$base" -- "${changeable[@]}" &&
+    git ls-files --others --exclude-standard -- "${changeable[@]}")"
   tests="$(scripts/changed-tests.py build/release <<<"$files")"
   [[ -n "$tests" ]] || { echo "no test differs from $(git rev-parse --short "$base")"; return; }
   run_tests release deep-changed --repeat until-fail:20 -LE slow -R "$tests"

@@ -19,7 +19,9 @@ esac
 CTEST = r"""#!/bin/bash
 if [[ "$*" != *--show-only* ]]; then
   printf '%s\n' "$@" >ctest.log
-  if [[ "$*" == *' -L system '* ]]; then printf '%s\n' "$TOLD"; fi
+  mkdir -p build/release/Testing/Temporary
+  if [[ "$*" == *' -L system '* ]]; then printf '%s\n' "$TOLD"; why=server; else why=network; fi
+  printf 'SKIPPED: no %s\n' "$why" "$why" >build/release/Testing/Temporary/LastTest.log
   exit
 fi
 printf '{"tests": [{"name": "a_test:one", "command": ["%s/build/release/tests/a/a_test", "--test-case=one"]}, ' "$PWD"
@@ -87,11 +89,16 @@ class Changed(Case):
         self.write("tests/a/help.hpp", "changed\n")
         self.write("tests/b/b_test.py", "changed\n")
         self.write("tests/support/main.cpp", "changed\n")
+        self.write("tests/a/data/a.bin", "changed\n")
+        for name in "tests/a/CMakeLists.txt", "src/CMakeLists.txt", "cmake/Targets.cmake", "src/a.cpp":
+            self.write(name, "changed\n")
+        self.git("rm", "-q", "tests/b/CMakeLists.txt")
         self.commit()
         done = self.passes()
         self.assertEqual(self.chosen(), r"^(a_test:|b: \(Part\)$)")
+        self.assertIn("Left out, as no test is theirs alone: cmake/Targets.cmake src/CMakeLists.txt tests/a/CMakeLists.txt "
+                      "tests/a/data/a.bin tests/support/main.cpp\n", done.stderr)
         self.assertIn("until-fail:20", (self.folder / "ctest.log").read_text())
-        self.assertIn("tests/support/main.cpp", done.stderr)
         head = subprocess.run(["git", "-C", self.folder, "rev-parse", "--short", "HEAD"], check=True, capture_output=True,
                               text=True).stdout.strip()
         self.assertRegex(done.stdout, f"\nPart changed passed at {head} in [0-9]+ s\\.\n$")
@@ -160,10 +167,40 @@ class Loaded(Case):
     def test_unsteady_tests_are_summed_up(self):
         self.write("scripts/run-cases.py", "#!/bin/sh\n")
         told = ["1/3 Test  #7: dzi: Page ..........***Failed    0.10 sec", "    Test  #7: dzi: Page ..........   Passed    0.10 sec",
-                "2/3 Test  #8: disks ..............***Skipped   0.10 sec", "3/3 Test  #9: kills ..............   Passed    0.10 sec"]
+                "2/3 Test  #8: disks ..............***Skipped   0.10 sec", "3/3 Test  #9: kills ..............   Passed    0.10 sec",
+                "1/1 Test #10: storage ............Subprocess aborted***Exception:   0.20 sec"]
         done = self.run_script("loaded.sh", "2", TOLD="\n".join(told))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertRegex(done.stdout, "failed once and then passed:\n +2 dzi: Page\n2 passes, ")
+        self.assertRegex(done.stdout, "failed once and then passed:\n +2 storage\n +2 dzi: Page\n2 passes, ")
+        # Those of either call of CTest.
+        for why in "network", "server":
+            self.assertEqual(done.stdout.count(f"SKIPPED: no {why}\n"), 2)
+
+    def test_crashes_count_as_unsteady_and_among_the_slowest(self):
+        self.write("scripts/run-cases.py", "#!/bin/sh\n")
+        told = ["1/3 Test  #7: a ...................Subprocess aborted***Exception:   0.30 sec",
+                "2/3 Test  #8: a name of words .....***Exception: SegFault130.25 sec",
+                "3/3 Test  #9: dzi: Page ...........***Timeout  40.00 sec"]
+        done = self.run_script("loaded.sh", "1", TOLD="\n".join(told))
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn("Slowest:\n  130.25 s  a name of words\n  40.00 s  dzi: Page\n  0.30 s  a\n"
+                      "Unsteady: failed once and then passed:\na\na name of words\ndzi: Page\n", done.stdout)
+
+
+class Run(Case):
+    def test_what_fails_leaves_nothing_running(self):
+        self.write(".ci/run", (SCRIPTS.parent / ".ci" / "run").read_text())
+        self.write("a.cpp")
+        self.git("add", "a.cpp")
+        self.write("scripts/install-deps.sh", "#!/bin/sh\n")
+        self.write("../bin/clang-format", "#!/bin/sh\nexit 1\n")
+        self.write("../bin/cmake", "#!/bin/sh\nsleep 1\ntouch configured.log\n")
+        # A pipe would be waited for.
+        with (self.folder / "out.log").open("w") as out:
+            done = subprocess.run([self.folder / ".ci" / "run"], check=False, stdout=out, stderr=out,
+                                  env=os.environ | {"PATH": f"{self.folder.parent}/bin:{os.environ['PATH']}"})
+        self.assertNotEqual(done.returncode, 0)
+        self.assertTrue((self.folder / "configured.log").exists())
 
 
 if __name__ == "__main__":
