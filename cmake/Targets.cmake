@@ -79,7 +79,7 @@ function(slidestream_precompile target)
   target_precompile_headers(${target} PRIVATE ${SLIDESTREAM_COMMON_HEADERS} ${ARGN})
 endfunction()
 # slidestream_common_headers(TARGET): compiles headers that nearly every source wants once, for all targets. Sources still
-# include what they use: .ci/run compiles each alone.
+# include what they use: scripts/check-deep.sh compiles each alone.
 function(slidestream_common_headers target)
   if(NOT use_precompiled)
     return()

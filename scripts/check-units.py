@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that sources which builds compile several at a time (CMAKE_UNITY_BUILD) compile alone, too: each includes what
-it uses. `check-units.py BUILD_DIR...`
+"""Checks that sources compile alone which builds compile several at a time (CMAKE_UNITY_BUILD) or, such as tests, with
+precompiled headers: each includes what it uses. `check-units.py BUILD_DIR...`
 
 Goes by the builds' compile_commands.json, of one build after the other, and doesn't look at a source twice. The compiler
 makes no code. Prints what it says of each source that fails, and exits 1 when there is any.
@@ -29,12 +29,14 @@ def flags_of(command):
 
 
 def units_of(build):
-    """Sources that are compiled together with others there: file and flags."""
+    """Sources that are compiled with others, or with precompiled headers, there: file and flags."""
     for entry in json.loads((build / "compile_commands.json").read_text()):
         file = pathlib.Path(entry["file"])
         if re.fullmatch(r"unity_\d+_cxx\.cxx", file.name):
             for source in re.findall(r'^#include "(.*)"$', file.read_text(), re.M):
                 yield source, flags_of(entry["command"])
+        elif "cmake_pch.hxx" in entry["command"] and not file.name.startswith("cmake_pch."):
+            yield str(file), flags_of(entry["command"])
 
 
 def check(source, flags):
@@ -49,7 +51,8 @@ def main(builds):
             # Their own definitions, which CMake gives to a source alone, keep a source out of what is compiled together.
             units.setdefault(source, flags)
     if not units:
-        print(f"check-units.py: no build of {', '.join(builds)} compiles sources together", file=sys.stderr)
+        print(f"check-units.py: no build of {', '.join(builds)} compiles sources together or with precompiled headers",
+              file=sys.stderr)
         return 1
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as threads:

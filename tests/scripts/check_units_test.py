@@ -19,15 +19,15 @@ class CheckUnits(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def check(self, **sources):
-        """A build of a unity file with `sources`, by name, which are all compiled with -DGIVEN=1."""
+    def check(self, *entries, **sources):
+        """A build of a unity file with `sources`, by name, which are all compiled with -DGIVEN=1, and of more `entries`."""
         for name, text in sources.items():
             (self.folder / f"{name}.cpp").write_text(text)
         unity = self.folder / "unity_0_cxx.cxx"
         unity.write_text("".join(f'#include "{self.folder}/{name}.cpp"\n' for name in sources))
         (self.folder / "compile_commands.json").write_text(json.dumps([
             {"directory": str(self.folder), "file": str(unity), "command": f"c++ -DGIVEN=1 -std=c++20 -O3 -o x.o -c {unity}"},
-            {"directory": str(self.folder), "file": "/alone.cpp", "command": "c++ -c /alone.cpp"}]))
+            {"directory": str(self.folder), "file": "/alone.cpp", "command": "c++ -c /alone.cpp"}, *entries]))
         return subprocess.run([sys.executable, SCRIPT, self.folder], capture_output=True, text=True, check=False,
                               env={**os.environ, "CLANG": COMPILER})
 
@@ -40,6 +40,22 @@ class CheckUnits(unittest.TestCase):
         self.assertEqual(done.returncode, 1, done.stdout)
         self.assertIn("two.cpp doesn't compile alone", done.stdout)
         self.assertNotIn("one.cpp doesn't", done.stdout)
+
+    def test_a_source_that_lives_on_precompiled_headers_is_named(self):
+        entries = []
+        header = self.folder / "cmake_pch.hxx"
+        header.write_text("#include <vector>\n")
+        for name, text, options in (("a_test.cpp", "#include <vector>\nstd::vector<int> a;\n", f"-include {header}"),
+                                    ("b_test.cpp", "std::vector<int> b(GIVEN);\n", f"-Xclang -include-pch -Xclang {header}.pch"),
+                                    ("cmake_pch.hxx.cxx", "not C++", f"-x c++-header -include {header}")):
+            file = self.folder / name
+            file.write_text(text)
+            entries.append({"directory": str(self.folder), "file": str(file),
+                            "command": f"c++ -DGIVEN=2 -std=c++20 -Winvalid-pch {options} -o {name}.o -c {file}"})
+        done = self.check(*entries)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("b_test.cpp doesn't compile alone", done.stdout)
+        self.assertIn("2 sources, 1 of which", done.stdout)
 
     def test_a_build_that_compiles_nothing_together_is_a_mistake(self):
         done = self.check()
