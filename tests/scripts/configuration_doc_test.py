@@ -3,9 +3,18 @@
 import pathlib
 import subprocess
 import sys
+import unittest
 
-document = pathlib.Path(__file__).resolve().parents[2] / "docs" / "configuration.md"
-documented = document.read_text(encoding="utf-8").split("```toml\n")[1].split("```")[0]
-printed = subprocess.run([sys.argv[1], "--print-config"], check=True, capture_output=True, text=True).stdout
-if documented != printed:
-    sys.exit("docs/configuration.md is out of date: run scripts/make-configuration-doc.sh PIPELINE")
+DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs" / "configuration.md"
+
+
+class Documented(unittest.TestCase):
+    def test_the_document_has_what_is_printed(self):
+        documented = DOCUMENT.read_text(encoding="utf-8").split("```toml\n")[1].split("```")[0]
+        printed = subprocess.run([PIPELINE, "--print-config"], check=True, capture_output=True, text=True).stdout
+        self.assertEqual(documented, printed, "run scripts/make-configuration-doc.sh PIPELINE")
+
+
+if __name__ == "__main__":
+    PIPELINE = sys.argv.pop(1)
+    unittest.main()

@@ -4,6 +4,7 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -51,12 +52,12 @@ class Program(unittest.TestCase):
 
 
 class Script(unittest.TestCase):
-    def status(self, *arguments, text=SCRIPT):
+    def status(self, *arguments, text=SCRIPT, **environment):
         with tempfile.TemporaryDirectory() as folder:
             script = pathlib.Path(folder) / "a_test.py"
             script.write_text(text)
             return subprocess.run([os.environ["PYTHON_TEST"], "-B", script, *arguments], check=False,
-                                  capture_output=True).returncode
+                                  capture_output=True, env=os.environ | environment).returncode
 
     def test_skipped_if_nothing_else_ran(self):
         self.assertEqual(self.status("-q", "All"), 77)
@@ -69,12 +70,23 @@ class Script(unittest.TestCase):
         self.assertEqual(self.status("-q", "Fails"), 1)
         self.assertEqual(self.status(text="print('SKIPPED: no reason'); raise SystemExit(3)"), 3)
 
+    def test_what_ends_before_its_first_case_fails(self):
+        self.assertEqual(self.status(text="print('Ran away')"), 1)
+        self.assertEqual(self.status(text="import unittest; unittest.main(exit=False)"), 1)
+        self.assertEqual(self.status(text="import os, unittest\nclass A(unittest.TestCase):\n"
+                                          "    def test_a(self): os._exit(0)\nunittest.main()"), 1)
+
+    def test_another_interpreter_may_be_named(self):
+        self.assertEqual(self.status("-q", "Some", TEST_INTERPRETER="/bin/false"), 1)
+        self.assertEqual(self.status(text="raise SystemExit(5)", TEST_INTERPRETER=sys.executable), 5)
+
 
 class Registered(unittest.TestCase):
     def test_what_is_printed_decides_nothing_unless_it_is_all(self):
-        # With the other expression CTest doesn't look at the status.
-        self.assertNotIn("PASS_REGULAR_EXPRESSION", (ROOT / "cmake" / "Targets.cmake").read_text())
-        for file in [ROOT / "cmake" / "Targets.cmake", *ROOT.glob("tests/**/CMakeLists.txt"), ROOT / "python" / "CMakeLists.txt"]:
+        for file in [ROOT / "cmake" / "Targets.cmake", *ROOT.glob("tests/**/CMakeLists.txt"),
+                     *(ROOT / folder / "CMakeLists.txt" for folder in ("bench", "fuzz", "python"))]:
+            # With it CTest doesn't look at the status.
+            self.assertNotIn("PASS_REGULAR_EXPRESSION", file.read_text(), file)
             for expression in re.findall(r'SKIP_REGULAR_EXPRESSION\s+(\S+ ?)', file.read_text()):
                 self.assertTrue(expression.startswith('"^'), f"{file}: {expression}")
 
