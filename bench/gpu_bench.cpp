@@ -400,6 +400,15 @@ Options parse(int argc, char** argv) {
 int bench_main(int argc, char** argv) {
   if (argc == 2 && std::string(argv[1]) == "--context") return make_context_only(), 0;
   const Options options = parse(argc, argv);
+  const std::vector<std::pair<std::string, void (*)(GpuBench&)>> parts = {
+      {"completion", bench_completion}, {"cpu_decode", bench_cpu_decode}, {"uncompressed", bench_uncompressed},
+      {"gpu_decode", bench_gpu_decode}, {"archive", bench_archive},       {"storage", bench_storage},
+      {"io", bench_ways_to_read},       {"jpeg2000", bench_jpeg2000},     {"several_gpus", bench_several_gpus},
+      {"one_slide", bench_one_slide},   {"startup", bench_startup},       {"convert", bench_convert}};
+  for (const std::string& name : options.only) {
+    const auto is_it = [&](const auto& part) { return part.first == name; };
+    if (std::ranges::none_of(parts, is_it)) throw Error("--only: no part is called " + name);
+  }
   const runtime::cuda::Devices devices = runtime::cuda::find_devices();
   if (devices.found.empty()) throw Error("no GPU: " + devices.why_none);
   // As many as any run asks for.
@@ -411,13 +420,11 @@ int bench_main(int argc, char** argv) {
   bench.settings = options.settings;
   std::printf("%zu x %s, %d processors\n", devices.found.size(), devices.found[0].name.c_str(),
               runtime::available_processors());
-  const std::vector<std::pair<std::string, void (*)(GpuBench&)>> parts = {
-      {"completion", bench_completion}, {"cpu_decode", bench_cpu_decode}, {"uncompressed", bench_uncompressed},
-      {"gpu_decode", bench_gpu_decode}, {"archive", bench_archive},       {"storage", bench_storage},
-      {"io", bench_ways_to_read},       {"jpeg2000", bench_jpeg2000},     {"several_gpus", bench_several_gpus},
-      {"one_slide", bench_one_slide},   {"startup", bench_startup},       {"convert", bench_convert}};
   for (const auto& [name, part] : parts) {
-    if (options.only.empty() || options.only.contains(name)) part(bench);
+    if (!options.only.empty() && !options.only.contains(name)) continue;
+    const std::size_t before = bench.figures.size();
+    part(bench);
+    if (bench.figures.size() == before) throw Error("the part " + name + " measured nothing");
   }
   if (!options.json.empty()) {
     nlohmann::json figures = nlohmann::json::array();

@@ -77,6 +77,14 @@ class Bench {
   }
 
   void run() {
+    measure();
+    if (!valid_) throw Error("the bytes of tiles differ");
+  }
+
+  nlohmann::json figures = nlohmann::json::array();
+
+ private:
+  void measure() {
     for (const std::string& path : paths_) read_once(path);
     measure_warm("memcpy", [this] { copy(); });
     measure_warm("dd", [this] { read_small(); });
@@ -96,12 +104,8 @@ class Bench {
     for (const InputIo io : {InputIo::posix, InputIo::uring, InputIo::direct, InputIo::automatic}) {
       measure_cold(name(io), [this, io] { read(io); });
     }
-    if (!valid_) throw Error("the bytes of tiles differ");
   }
 
-  nlohmann::json figures = nlohmann::json::array();
-
- private:
   static std::string name(InputIo io) {
     constexpr const char* names[] = {"auto", "posix", "uring", "direct"};
     return names[static_cast<std::size_t>(io)];
