@@ -1,6 +1,6 @@
 #!/bin/bash
-# Says how much of the sources the tests run: `coverage.sh`. Builds build/coverage, runs the tests of .ci/run's Release
-# build, and prints lines and branches by folder. A test that fails is named, and counts.
+# Says how much of the sources the tests run: `coverage.sh`. Builds build/coverage, runs all tests but those labelled
+# `slow` or `system`, and prints lines and branches by folder. What a test that fails has run counts; its name is printed.
 # Needs llvm-cov and llvm-profdata of the compiler's version.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
