@@ -14,7 +14,7 @@ FLOORS = [
     ["include"],
     ["src/system"],
     ["src/runtime", "src/image", "src/statistics", "src/config"],
-    ["src/codec", "src/libraries", "src/colour", "src/spectrum", "src/stitch", "cuda/networks"],
+    ["src/codec", "src/libraries", "src/colour", "src/spectrum", "src/stitch", "cuda/device", "cuda/networks"],
     ["cuda/colour"],
     ["src/sink", "src/slide", "cuda/jpeg", "cuda/spectrum", "cuda/tiles"],
     ["src/inputs", "src/output", "src/synth", "src/networks", "src/operators/common", "cuda/encode", "cuda/jpeg2000", "cuda/pyramid"],

@@ -4,7 +4,7 @@
 
 #include "codec/luminance.hpp"
 #include "cuda/colour/convert_colour.hpp"
-#include "cuda/colour/primitives.cuh"
+#include "cuda/device/primitives.cuh"
 
 /// \file
 /// How kernels convert pixels: by a matrix, whose tables a block keeps in shared memory, or by what every colour
@@ -41,7 +41,7 @@ struct SharedColours {
 template <unsigned threads>
 __device__ __forceinline__ unsigned load_tables(const ColourTables& tables) {
   unsigned char* const memory = block_memory();
-  const unsigned place = shared_place(memory);
+  const unsigned place = shared_address(memory);
   constexpr unsigned below_highest = 0xFFFFFFU;
   auto* const words = reinterpret_cast<std::uint32_t*>(memory + (SharedColours::first_place - (place & below_highest)));
   for (unsigned i = threadIdx.x; i < SharedColours::rows * SharedColours::row_bytes / 4; i += threads) {

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
+#include "cuda/device/primitives.cuh"
 #include "cuda/encode/band.hpp"
-#include "cuda/encode/primitives.cuh"
 
 /// \file
 /// Tiles to bits without stuffed bytes, in bands. A thread block takes one tile after the other.

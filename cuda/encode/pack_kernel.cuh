@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
+#include "cuda/device/primitives.cuh"
 #include "cuda/encode/band.hpp"
-#include "cuda/encode/primitives.cuh"
 
 /// \file
 /// Where tiles go, and bands with stuffed bytes to there.

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "cuda/colour/device_convert.cuh"
+#include "cuda/device/primitives.cuh"
 #include "cuda/jpeg/component_layout.hpp"
 #include "cuda/jpeg/device_batch.hpp"
 #include "cuda/jpeg/octets.hpp"
@@ -20,7 +21,6 @@
 namespace slidestream::cuda {
 namespace {
 
-constexpr unsigned all_lanes = 0xFFFFFFFFU;
 constexpr std::uint32_t row_bytes = 3 * stretch_columns;
 
 /// A lane's octets. Quartets' neighbours come from the lanes beside, at the stretch's ends from memory. All lanes of

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "cuda/device/primitives.cuh"
 #include "cuda/jpeg/entropy.hpp"
 
 /// \file
@@ -11,12 +12,6 @@
 /// instructions, where a compiler would make branches of them.
 
 namespace slidestream::cuda {
-
-inline constexpr unsigned all_lanes = 0xFFFFFFFFU;
-
-__device__ __forceinline__ std::uint32_t shared_address(const void* pointer) {
-  return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
-}
 
 struct SharedArena {
   __device__ __forceinline__ std::uint32_t load(std::uint32_t address) const {

@@ -1,5 +1,6 @@
 #include <cuda_runtime.h>
 
+#include "cuda/device/primitives.cuh"
 #include "cuda/jpeg/device_batch.hpp"
 #include "runtime/cuda/check.hpp"
 
@@ -9,7 +10,6 @@
 namespace slidestream::cuda {
 namespace {
 
-constexpr unsigned all_lanes = 0xFFFFFFFFU;
 constexpr std::uint32_t warps_per_block = 8;
 constexpr std::uint32_t turn_bytes = 512;
 

@@ -4,21 +4,13 @@
 
 #include <cstdint>
 
+#include "cuda/device/primitives.cuh"
 #include "cuda/jpeg/shared_arena.cuh"
 
 /// \file
-/// What the kernels need of the device that C++ has no words for. The tests' emulator has a header of the same name.
+/// The code-block decoder's accesses to memory. The tests' emulator has a header of the same name.
 
 namespace slidestream::cuda {
-
-/// The block's dynamic shared memory.
-__device__ __forceinline__ unsigned char* block_memory() {
-  extern __shared__ __align__(1024) unsigned char memory[];
-  return memory;
-}
-
-/// Hides where a value comes from: compilers would rather work it out again and again than keep it.
-__device__ __forceinline__ void keep(std::uint32_t& value) { asm volatile("" : "+r"(value)); }
 
 /// Shared memory as the code-block decoder's arena. \see BlockDecoder. Accesses under a condition are predicated
 /// instructions, where a compiler would make branches of them.

@@ -31,8 +31,8 @@ __global__ void __launch_bounds__(BlockShape::threads, 1)
   const BlockArena arena;
   std::uint32_t tables = shared_address(block_memory());
   std::uint32_t base = tables + MqTables::bytes + warp * LaneArena::warp_bytes + 4 * lane;
-  keep(tables);
-  keep(base);
+  compute_here(tables);
+  compute_here(base);
   const std::uint32_t jobs = batch.counters->jobs;
   BlockDecoder<BlockArena, styled> decoder;
   bool busy = false;

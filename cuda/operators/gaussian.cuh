@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "cuda/device/primitives.cuh"
 #include "cuda/jpeg/words.hpp"
 #include "cuda/operators/image_task.hpp"
-#include "cuda/operators/primitives.cuh"
 #include "image/mirror.hpp"
 #include "operators/gaussian/gaussian.hpp"
 

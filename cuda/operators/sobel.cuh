@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "cuda/device/primitives.cuh"
 #include "cuda/jpeg/words.hpp"
 #include "cuda/operators/image_task.hpp"
-#include "cuda/operators/primitives.cuh"
 #include "operators/sobel/sobel_pixel.hpp"
 
 /// \file
@@ -109,7 +109,7 @@ __device__ __forceinline__ float steepness(float x, float y) {
 /// between such bounds by 1/2 or more. So the root is m - 1/2 or more than that by 1 / (64 (2m - 1)), below m + 1/2 by
 /// as much; at 255, where that is least, 3.07e-5. The approximate root is wrong by at most 2^-23 of itself, 3.04e-5.
 __device__ __forceinline__ std::uint32_t rounded_steepness(float x, float y) {
-  const float root = approximate_root((x * x + (y * y + 0.5F)) * operators::sobel_scale);
+  const float root = approximate_sqrt((x * x + (y * y + 0.5F)) * operators::sobel_scale);
   return __float_as_uint(root + 8388608.0F);
 }
 

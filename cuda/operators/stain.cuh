@@ -7,9 +7,9 @@
 #include <stdexcept>
 #include <vector>
 
+#include "cuda/device/primitives.cuh"
 #include "cuda/jpeg/words.hpp"
 #include "cuda/operators/image_task.hpp"
-#include "cuda/operators/primitives.cuh"
 #include "operators/stain/stain.hpp"
 
 /// \file

@@ -1,8 +1,8 @@
 #pragma once
 
+#include "cuda/device/primitives.cuh"
 #include "cuda/spectrum/fused_layout.hpp"
 #include "cuda/spectrum/fused_windows.hpp"
-#include "cuda/spectrum/primitives.cuh"
 
 /// \file
 /// What the fused kernel counts in shared memory: bins of the histogram, and in the build with more statistics the

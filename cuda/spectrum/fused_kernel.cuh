@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <utility>
 
+#include "cuda/device/primitives.cuh"
 #include "cuda/spectrum/dft16.cuh"
 #include "cuda/spectrum/fused_counters.cuh"
 #include "cuda/spectrum/fused_windows.hpp"
-#include "cuda/spectrum/primitives.cuh"
 #include "runtime/cuda/check.hpp"
 
 /// \file
@@ -35,8 +35,6 @@ constexpr int pairs = strip_rows / 2;
 constexpr int outputs = side / 2;           ///< of a pair, in one block
 constexpr int block_columns = outputs / 2;  ///< that one block transforms along y
 constexpr int values_per_thread = 64;
-
-constexpr unsigned all_lanes = 0xFFFFFFFFU;
 
 /// Outputs of a strip's pairs, one row a pair. Within a row the place of output j is j ^ (row % 16): threads that read
 /// a column of 16 neighbouring rows find them in different banks.
@@ -134,8 +132,8 @@ __device__ __forceinline__ RowInputs fold_pair(const float2* upper, const float2
     in.v[0][n] = {real.x, imaginary.x};
     in.v[1][n] = {real.y, imaginary.y};
     // Folded before the next are read: there are no registers for all.
-    settle(in.v[0][n]);
-    settle(in.v[1][n]);
+    compute_here(in.v[0][n]);
+    compute_here(in.v[1][n]);
   }
   return in;
 }

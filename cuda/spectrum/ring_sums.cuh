@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cuda/spectrum/primitives.cuh"
+#include "cuda/device/primitives.cuh"
 #include "cuda/spectrum/value.cuh"
 #include "spectrum/smoothing.hpp"
 

@@ -1,13 +1,17 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 /// \file
-/// Instructions that C++ has no words for, each a function. The tests have this header a second time, for the host.
+/// Instructions of the device that C++ has no words for, each a function. tests/cuda/emulator has a header of the same
+/// name that does the same on the host.
 
 namespace slidestream::cuda {
 
 namespace {
+
+constexpr unsigned all_lanes = 0xFFFFFFFFU;
 
 /// The thread block's dynamic shared memory.
 __device__ __forceinline__ unsigned char* block_memory() {
@@ -32,11 +36,16 @@ __device__ __forceinline__ void load_shared(float2& a, float2& b, unsigned from)
                : "r"(from)
                : "memory");
 }
+/// Loads a word that never changes. `from` is derived from a value that `keep` returned.
+__device__ __forceinline__ unsigned load_constant(unsigned from) {
+  unsigned value;
+  asm("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(from));
+  return value;
+}
 /// Adds one to a counter, without waiting.
 __device__ __forceinline__ void increment_shared(unsigned at) {
   asm volatile("red.shared.add.u32 [%0], 1;" ::"r"(at) : "memory");
 }
-
 /// Adds to a counter, without waiting.
 __device__ __forceinline__ void add_shared(unsigned at, unsigned value) {
   asm volatile("red.shared.add.u32 [%0], %1;" ::"r"(at), "r"(value) : "memory");
@@ -81,7 +90,28 @@ __device__ __forceinline__ void claim_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(count));
 }
 
-/// The hardware's approximations: good to the last bit or two.
+// What the lanes of a warp do together.
+
+/// The sum of the values of the warp's lanes up to this one.
+__device__ __forceinline__ std::uint32_t sum_up_to_lane(std::uint32_t value) {
+  const unsigned lane = threadIdx.x % 32;
+#pragma unroll
+  for (unsigned distance = 1; distance < 32; distance *= 2) {
+    const std::uint32_t below = __shfl_up_sync(all_lanes, value, distance);
+    if (lane >= distance) value += below;
+  }
+  return value;
+}
+__device__ __forceinline__ std::uint32_t sum_of_lanes(std::uint32_t value) {
+  return __reduce_add_sync(all_lanes, value);
+}
+/// The value of the lane before; the first lane gets its own.
+__device__ __forceinline__ std::uint32_t lane_below(std::uint32_t value) { return __shfl_up_sync(all_lanes, value, 1); }
+__device__ __forceinline__ std::uint32_t last_lane(std::uint32_t value) { return __shfl_sync(all_lanes, value, 31); }
+__device__ __forceinline__ bool any_lane(bool value) { return __any_sync(all_lanes, value) != 0; }
+
+/// The hardware's root and logarithm, good to the last bit or two. Subnormal numbers count as 0. The root's relative
+/// error is at most 2^-23 (PTX ISA, sqrt.approx.f32).
 __device__ __forceinline__ float approximate_sqrt(float x) {
   float root;
   asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(x));
@@ -93,8 +123,16 @@ __device__ __forceinline__ float approximate_log2(float x) {
   return logarithm;
 }
 
-/// Has the compiler form a value here, not later.
-__device__ __forceinline__ void settle(float2& value) { asm volatile("" : "+f"(value.x), "+f"(value.y)); }
+// How the compiler places values.
+
+/// Makes the compiler compute a value here, once, instead of later or again at each use.
+__device__ __forceinline__ void compute_here(float2& value) { asm volatile("" : "+f"(value.x), "+f"(value.y)); }
+__device__ __forceinline__ void compute_here(unsigned& value) { asm volatile("" : "+r"(value)); }
+/// The same, after all earlier writes to memory.
+__device__ __forceinline__ unsigned keep(unsigned value) {
+  asm volatile("" : "+r"(value)::"memory");
+  return value;
+}
 
 }  // namespace
 
