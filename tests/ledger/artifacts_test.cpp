@@ -18,17 +18,7 @@
 using namespace slidestream;
 using namespace slidestream::test;
 
-namespace {
-
 namespace fs = std::filesystem;
-
-void keep(Ledger& ledger, std::size_t place, SlideResult slide) {
-  ledger.started(place);
-  if (slide.done) make_artifacts(ledger.file().parent_path(), slide);
-  ledger.ended(place, slide);
-}
-
-}  // namespace
 
 TEST_CASE("attachments come back exactly and in order") {
   const TemporaryFolder folder;
@@ -41,7 +31,7 @@ TEST_CASE("attachments come back exactly and in order") {
   kept[2].artifacts.front().file = "images/\xff\n.ome.tif";
   kept[2].values.front().value = std::numeric_limits<double>::quiet_NaN();
   kept[2].values.back().value = -std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < kept.size(); ++i) keep(ledger, i, kept[i]);
+  for (std::size_t i = 0; i < kept.size(); ++i) end_with_files(ledger, i, kept[i]);
   const auto slides = slides_in(ledger);
   REQUIRE(slides.size() == kept.size());
   for (std::size_t i = 0; i < kept.size(); ++i) {
@@ -59,10 +49,10 @@ TEST_CASE("attachments come back exactly and in order") {
   CHECK_FALSE(same_result(other, kept[0]));
 
   // Done anew, it has what it has then alone.
-  keep(ledger, 0, result_of(manifest[0].path, 1));
+  end_with_files(ledger, 0, result_of(manifest[0].path, 1));
   SlideResult failed = attached_result_of(manifest[2].path, 3);
   failed.fail({"write", {}, "gone"});
-  keep(ledger, 2, failed);
+  end_with_files(ledger, 2, failed);
   for (const SlideResult& slide : slides_in(ledger)) {
     CHECK(slide.artifacts.empty());
     CHECK(slide.values.empty());
@@ -77,7 +67,7 @@ TEST_CASE("a file that is a link counts as what it leads to, and is told") {
   {
     Ledger ledger(ledger_config(out));
     CHECK(ledger.begin(manifest, false).links == 0);
-    keep(ledger, 0, slide);
+    end_with_files(ledger, 0, slide);
   }
   const fs::path file = out / slide.artifacts.front().file;
   const fs::path moved = folder / "moved";
@@ -239,7 +229,7 @@ TEST_CASE("a slide of which nothing was counted") {
   SlideResult slide = attached_result_of(manifest[0].path, 1);
   slide.sums = {};
   slide.map = {};
-  keep(ledger, 0, slide);
+  end_with_files(ledger, 0, slide);
   const auto slides = slides_in(ledger);
   REQUIRE(slides.size() == 1);
   CHECK(slides[0].sums.histogram == std::vector<std::uint64_t>(ledger_bins, 0));
@@ -270,7 +260,7 @@ TEST_CASE("any change of an attachment is found, and its slide done again") {
        }) {
     CAPTURE(change);
     for (const std::size_t place : ledger.begin(manifest, true).todo) {
-      keep(ledger, place, attached_result_of(manifest[place].path, 3 + place));
+      end_with_files(ledger, place, attached_result_of(manifest[place].path, 3 + place));
     }
     REQUIRE(slides_in(ledger).size() == 2);
     tamper(ledger.file(), change);
@@ -311,8 +301,8 @@ TEST_CASE("a slide whose files aren't there in their sizes is done again") {
   const fs::path out = folder / "out";
   Ledger ledger(ledger_config(out));
   ledger.begin(manifest, false);
-  for (std::size_t i = 0; i < 3; ++i) keep(ledger, i, attached_result_of(manifest[i].path, i));
-  keep(ledger, 3, result_of(manifest[3].path, 3));
+  for (std::size_t i = 0; i < 3; ++i) end_with_files(ledger, i, attached_result_of(manifest[i].path, i));
+  end_with_files(ledger, 3, result_of(manifest[3].path, 3));
   CHECK(ledger.begin(manifest, false).todo.empty());
 
   fs::remove(out / "images/slide-0.tissue.geojson");
@@ -324,7 +314,8 @@ TEST_CASE("a slide whose files aren't there in their sizes is done again") {
   CHECK(start.unmade[0] == manifest[0].path + ": " + (out / "images/slide-0.tissue.geojson").string() + " is missing");
   CHECK(start.unmade[1] ==
         manifest[2].path + ": " + (out / "images/slide-2.sobel.ome.tif").string() + " has 5 bytes and had 1002");
-  for (const std::size_t place : start.todo) keep(ledger, place, attached_result_of(manifest[place].path, place));
+  for (const std::size_t place : start.todo)
+    end_with_files(ledger, place, attached_result_of(manifest[place].path, place));
   CHECK(ledger.begin(manifest, false).todo.empty());
 
   // A result whose slide is gone can't be made again: it is kept.
@@ -351,65 +342,6 @@ TEST_CASE("files of a slide that changed while it was read are removed") {
   CHECK(fs::is_empty(out / "images"));
 }
 
-TEST_CASE("--fresh takes what the ledger lists and unfinished files of its names, and nothing else") {
-  const TemporaryFolder folder;
-  const auto manifest = make_files(folder, 2);
-  const Config config = ledger_config(folder / "out");
-  const fs::path out = config.output.dir;
-  const fs::path elsewhere = folder / "elsewhere.tif";
-  {
-    Ledger ledger(config);
-    ledger.begin(manifest, false);
-    CHECK(ledger.image_name(1) == "slide-1");
-    SlideResult slide = attached_result_of(manifest[0].path, 1);
-    slide.artifacts.push_back({"sobel", "edges", elsewhere.string(), 3, 0});
-    keep(ledger, 0, slide);
-  }
-  const std::vector<std::string> others = {"mine.ome.tif", "mine.sobel.partial.ome.tif", "slide-1.sobel.ome.tif",
-                                           ".partial.tif", "slide-1.partial.tif"};
-  for (const std::string& name : others) folder.write("out/images/" + name, std::string("x"));
-  folder.write("out/images/slide-1.sobel.partial.ome.tif", std::string("x"));
-  folder.write("out/images/slide-1.tissue.partial.geojson", std::string("x"));
-  folder.write("out/images/slide-1.model.partial.partial.csv", std::string("x"));
-  CHECK(Ledger::move_aside(config, {}) == (out / "earlier-1").string());
-  for (const std::string& name : others) CHECK_MESSAGE(fs::exists(out / "images" / name), name);
-  CHECK(std::distance(fs::directory_iterator(out / "images"), {}) == static_cast<std::ptrdiff_t>(others.size()));
-  for (const char* name : {"slide-0.sobel.ome.tif", "slide-0.tissue.geojson", "slide-1.sobel.partial.ome.tif",
-                           "slide-1.tissue.partial.geojson", "slide-1.model.partial.partial.csv"}) {
-    CHECK_MESSAGE(fs::exists(out / "earlier-1/images" / name), name);
-  }
-  CHECK(fs::exists(elsewhere));
-}
-
-TEST_CASE("--fresh moves nothing that a link leads to, whatever the ledger lists") {
-  const TemporaryFolder folder;
-  const auto manifest = make_files(folder, 2);
-  const Config config = ledger_config(folder / "out");
-  const fs::path out = config.output.dir;
-  fs::create_directories(folder / "others/below");
-  folder.write("others/thesis.txt", std::string("x"));
-  folder.write("others/slide-1.sobel.partial.ome.tif", std::string("x"));
-  folder.write("others/below/book.txt", std::string("x"));
-  {
-    Ledger ledger(config);
-    ledger.begin(manifest, false);
-    CHECK(ledger.image_name(1) == "slide-1");
-    SlideResult slide = attached_result_of(manifest[0].path, 1);
-    for (const char* file : {"link/thesis.txt", "link/below", "images/thesis.txt"}) {
-      slide.artifacts.push_back({"sobel", "edges", file, 1, 0});
-    }
-    keep(ledger, 0, slide);
-  }
-  for (const char* name : {"link", "images"}) fs::remove_all(out / name);
-  fs::create_directory_symlink(folder / "others", out / "link");
-  fs::create_directory_symlink(folder / "others", out / "images");
-  Ledger::move_aside(config, {});
-  for (const char* name : {"thesis.txt", "slide-1.sobel.partial.ome.tif", "below/book.txt"}) {
-    CHECK_MESSAGE(fs::exists(folder / "others" / name), name);
-  }
-  CHECK(fs::exists(out / "earlier-1/run.sqlite"));
-}
-
 TEST_CASE("joined results name files where they lie") {
   const TemporaryFolder folder;
   auto manifest = make_files(folder, 2);
@@ -421,7 +353,7 @@ TEST_CASE("joined results name files where they lie") {
     Ledger ledger(ledger_config(parts[part]));
     ledger.begin(manifest, false);
     CHECK(ledger.image_name(part) == "slide-" + std::to_string(part));
-    keep(ledger, part, attached_result_of(manifest[part].path, part));
+    end_with_files(ledger, part, attached_result_of(manifest[part].path, part));
   }
   for (int again = 0; again < 2; ++again) CHECK(merge_ledgers(parts, out.string()).not_written.empty());
   Ledger ledger(ledger_config(out));
@@ -448,7 +380,7 @@ TEST_CASE("files of a run that was joined stay with its ledger, whatever becomes
     Ledger ledger(ledger_config(part));
     ledger.begin(manifest, false);
     CHECK(ledger.image_name(0) == "slide-0");
-    keep(ledger, 0, attached_result_of(manifest[0].path, 0));
+    end_with_files(ledger, 0, attached_result_of(manifest[0].path, 0));
   }
   CHECK(merge_ledgers({part.string()}, out.string()).not_written.empty());
   const fs::path image = part / "images/slide-0.sobel.ome.tif";

@@ -47,12 +47,8 @@ Config earlier_run(const TemporaryFolder& folder, const std::string& name = "out
   {
     Ledger ledger(config);
     ledger.begin(manifest, false);
-    for (std::size_t i = 0; i < manifest.size(); ++i) {
-      ledger.started(i);
-      SlideResult slide = attached_result_of(manifest[i].path, i);
-      make_artifacts(out, slide);
-      ledger.ended(i, slide);
-    }
+    for (std::size_t i = 0; i < manifest.size(); ++i)
+      end_with_files(ledger, i, attached_result_of(manifest[i].path, i));
   }
   fs::create_directories(out / "maps");
   folder.write(name + "/maps/slide-0.npy", std::string("map"));
@@ -114,6 +110,65 @@ TEST_CASE("what no run makes stays, whatever the ledger lists, and is told in on
     CHECK_FALSE(Ledger::has_results(config));
     fs::remove_all(out);
   }
+}
+
+TEST_CASE("--fresh takes what the ledger lists and unfinished files of its names, and nothing else") {
+  const TemporaryFolder folder;
+  const auto manifest = make_files(folder, 2);
+  const Config config = ledger_config(folder / "out");
+  const fs::path out = config.output.dir;
+  const fs::path elsewhere = folder / "elsewhere.tif";
+  {
+    Ledger ledger(config);
+    ledger.begin(manifest, false);
+    CHECK(ledger.image_name(1) == "slide-1");
+    SlideResult slide = attached_result_of(manifest[0].path, 1);
+    slide.artifacts.push_back({"sobel", "edges", elsewhere.string(), 3, 0});
+    end_with_files(ledger, 0, slide);
+  }
+  const std::vector<std::string> others = {"mine.ome.tif", "mine.sobel.partial.ome.tif", "slide-1.sobel.ome.tif",
+                                           ".partial.tif", "slide-1.partial.tif"};
+  for (const std::string& name : others) folder.write("out/images/" + name, std::string("x"));
+  folder.write("out/images/slide-1.sobel.partial.ome.tif", std::string("x"));
+  folder.write("out/images/slide-1.tissue.partial.geojson", std::string("x"));
+  folder.write("out/images/slide-1.model.partial.partial.csv", std::string("x"));
+  CHECK(Ledger::move_aside(config, {}) == (out / "earlier-1").string());
+  for (const std::string& name : others) CHECK_MESSAGE(fs::exists(out / "images" / name), name);
+  CHECK(std::distance(fs::directory_iterator(out / "images"), {}) == static_cast<std::ptrdiff_t>(others.size()));
+  for (const char* name : {"slide-0.sobel.ome.tif", "slide-0.tissue.geojson", "slide-1.sobel.partial.ome.tif",
+                           "slide-1.tissue.partial.geojson", "slide-1.model.partial.partial.csv"}) {
+    CHECK_MESSAGE(fs::exists(out / "earlier-1/images" / name), name);
+  }
+  CHECK(fs::exists(elsewhere));
+}
+
+TEST_CASE("--fresh moves nothing that a link leads to, whatever the ledger lists") {
+  const TemporaryFolder folder;
+  const auto manifest = make_files(folder, 2);
+  const Config config = ledger_config(folder / "out");
+  const fs::path out = config.output.dir;
+  fs::create_directories(folder / "others/below");
+  folder.write("others/thesis.txt", std::string("x"));
+  folder.write("others/slide-1.sobel.partial.ome.tif", std::string("x"));
+  folder.write("others/below/book.txt", std::string("x"));
+  {
+    Ledger ledger(config);
+    ledger.begin(manifest, false);
+    CHECK(ledger.image_name(1) == "slide-1");
+    SlideResult slide = attached_result_of(manifest[0].path, 1);
+    for (const char* file : {"link/thesis.txt", "link/below", "images/thesis.txt"}) {
+      slide.artifacts.push_back({"sobel", "edges", file, 1, 0});
+    }
+    end_with_files(ledger, 0, slide);
+  }
+  for (const char* name : {"link", "images"}) fs::remove_all(out / name);
+  fs::create_directory_symlink(folder / "others", out / "link");
+  fs::create_directory_symlink(folder / "others", out / "images");
+  Ledger::move_aside(config, {});
+  for (const char* name : {"thesis.txt", "slide-1.sobel.partial.ome.tif", "below/book.txt"}) {
+    CHECK_MESSAGE(fs::exists(folder / "others" / name), name);
+  }
+  CHECK(fs::exists(out / "earlier-1/run.sqlite"));
 }
 
 TEST_CASE("earlier files of slides that failed move aside with their run") {

@@ -87,6 +87,13 @@ inline void make_artifacts(const std::filesystem::path& folder, const SlideResul
   }
 }
 
+/// Ends a slide as a run does, which has made its artifacts unless it failed.
+inline void end_with_files(Ledger& ledger, std::size_t place, SlideResult slide) {
+  ledger.started(place);
+  if (slide.done) make_artifacts(ledger.file().parent_path(), slide);
+  ledger.ended(place, slide);
+}
+
 inline SlideResult failure_of(const std::string& path, SlideFailure why) {
   SlideResult slide;
   slide.path = path;

@@ -243,10 +243,7 @@ TEST_CASE("a preview looks at no files that a damaged list names") {
   {
     Ledger ledger(config);
     ledger.begin(manifest, false);
-    SlideResult slide = attached_result_of(manifest[0].path, 1);
-    make_artifacts(config.output.dir, slide);
-    ledger.started(0);
-    ledger.ended(0, slide);
+    end_with_files(ledger, 0, attached_result_of(manifest[0].path, 1));
   }
   const auto changed = [&] { return preview_start(config, {manifest[0].path}, {manifest[0].canonical})->changed; };
   CHECK(changed() == 0);

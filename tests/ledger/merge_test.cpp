@@ -53,6 +53,21 @@ std::string results_in(const fs::path& folder) {
   return all;
 }
 
+/// A folder for the ledgers of two parts and for the joined results.
+class Parts {
+ public:
+  const TemporaryFolder folder;
+  const std::string a = (folder / "a").string();
+  const std::string b = (folder / "b").string();
+  const std::string out = (folder / "out").string();
+};
+
+/// Why a merge is refused; "" where it isn't.
+template <class Error = ConfigError>
+std::string refusal(const std::vector<std::string>& parts, const std::string& out, const MergeOptions& options = {}) {
+  return message_of<Error>([&] { merge_ledgers(parts, out, options); });
+}
+
 }  // namespace
 
 TEST_CASE("maps get their names with a rollback journal, too") {
@@ -130,38 +145,29 @@ TEST_CASE("parts in any order give the same bytes") {
   CHECK(results_in(folder / "second") == expected);
 }
 
-TEST_CASE("what doesn't fit together is refused") {
-  const TemporaryFolder folder;
+TEST_CASE_FIXTURE(Parts, "what doesn't fit together is refused") {
   const auto manifest = make_files(folder, 3);
-  const std::string a = (folder / "a").string();
-  const std::string b = (folder / "b").string();
-  const std::string out = (folder / "out").string();
   make_part(ledger_config(a), manifest, {0, 1});
   Config config = ledger_config(b);
   SUBCASE("settings") {
     config.analysis.stride = 64;
     make_part(config, manifest, {2});
-    CHECK(contains(message_of<ConfigError>([&] {
-                     merge_ledgers({a, b}, out);
-                   }),
-                   b + ": analysis.stride is 64 there, and 128 in " + a));
+    CHECK(contains(refusal({a, b}, out), b + ": analysis.stride is 64 there, and 128 in " + a));
     CHECK_FALSE(fs::exists(out));
   }
   SUBCASE("version") {
     make_part(config, manifest, {2});
     tamper_settings(folder / "b/run.sqlite", "UPDATE settings SET value = '0.0.1' WHERE name LIKE '%version'");
-    CHECK(contains(message_of<ConfigError>([&] { merge_ledgers({a, b}, out); }), "version"));
+    CHECK(contains(refusal({a, b}, out), "version"));
   }
   SUBCASE("results") {
     make_part(config, manifest, {1, 2}, 7);
-    CHECK(contains(message_of<ConfigError>([&] { merge_ledgers({a, b}, out); }), "has another result in " + b));
+    CHECK(contains(refusal({a, b}, out), "has another result in " + b));
   }
   SUBCASE("maps") {
     make_part(config, manifest, {1, 2});
     tamper(folder / "b/run.sqlite", "UPDATE maps SET bytes = zeroblob(16)");
-    CHECK(contains(message_of<OutputError>([&] {
-                     merge_ledgers({a, b}, out);
-                   }),
+    CHECK(contains(refusal<OutputError>({a, b}, out),
                    "isn't what was written; the command that made it does the slide again, once maps/map.npy of its "
                    "folder is deleted"));
     ContentHash hash;
@@ -170,19 +176,16 @@ TEST_CASE("what doesn't fit together is refused") {
            "UPDATE slides SET map_digest = " + std::to_string(static_cast<std::int64_t>(hash.value())) +
                " WHERE state = 'done'; UPDATE slides SET digest = row_digest(" + row_digest_columns +
                ") WHERE state = 'done'");
-    CHECK(contains(message_of<ConfigError>([&] { merge_ledgers({a, b}, out); }), "has another result in " + b));
+    CHECK(contains(refusal({a, b}, out), "has another result in " + b));
   }
-  SUBCASE("a folder that is both") {
-    CHECK(
-        contains(message_of<ConfigError>([&] { merge_ledgers({a}, a); }), "is the folder for the joined results, too"));
-  }
+  SUBCASE("a folder that is both") { CHECK(contains(refusal({a}, a), "is the folder for the joined results, too")); }
   SUBCASE("a folder without a ledger") {
-    CHECK(contains(message_of<OutputError>([&] { merge_ledgers({a, b}, out); }), "run.sqlite: No such file"));
+    CHECK(contains(refusal<OutputError>({a, b}, out), "run.sqlite: No such file"));
   }
   SUBCASE("damage") {
     make_part(config, manifest, {2});
     tamper(folder / "b/run.sqlite", "UPDATE slides SET histogram = zeroblob(3) WHERE state = 'done'");
-    CHECK(contains(message_of<OutputError>([&] { merge_ledgers({a, b}, out); }), "damaged: histogram"));
+    CHECK(contains(refusal<OutputError>({a, b}, out), "damaged: histogram"));
   }
 }
 
@@ -205,18 +208,12 @@ TEST_CASE("what a run read besides its slides may be gone as its parts are joine
   // Parts with different references stay apart.
   std::ofstream(reference) << "another reference";
   make_part(part("c"), manifest, {1});
-  CHECK(contains(message_of<ConfigError>([&] {
-                   merge_ledgers({parts[0], (folder / "c").string()}, (folder / "other").string());
-                 }),
+  CHECK(contains(refusal({parts[0], (folder / "c").string()}, (folder / "other").string()),
                  (folder / "c").string() + ": the digest of the stain reference is "));
 }
 
-TEST_CASE("what a merge gives follows from the folders alone, and a refused one changes nothing") {
-  const TemporaryFolder folder;
+TEST_CASE_FIXTURE(Parts, "what a merge gives follows from the folders alone, and a refused one changes nothing") {
   const auto manifest = make_files(folder, 4);
-  const std::string a = (folder / "a").string();
-  const std::string b = (folder / "b").string();
-  const std::string out = (folder / "out").string();
   make_part(ledger_config(a), manifest, {0, 1});
   make_part(ledger_config(b), manifest, {2});
   merge_ledgers({a, b}, out);
@@ -233,22 +230,16 @@ TEST_CASE("what a merge gives follows from the folders alone, and a refused one 
 
   // One that would lose slides is refused.
   CHECK(
-      contains(message_of<ConfigError>([&] { merge_ledgers({a}, out); }),
+      contains(refusal({a}, out),
                out + ": holds 2 slides of an earlier joining that none of the folders has, first " + manifest[2].path));
   const auto others = std::vector<ManifestEntry>{{folder.write("other", std::string("x")), folder / "other", true}};
   make_part(ledger_config(folder / "c"), others, {0});
-  CHECK(contains(message_of<ConfigError>([&] { merge_ledgers({(folder / "c").string()}, out); }), "holds 4 slides"));
+  CHECK(contains(refusal({(folder / "c").string()}, out), "holds 4 slides"));
   CHECK(results_in(out) == now);
   // So is one that finds a conflict half-way; nothing of it stays.
   make_part(ledger_config(folder / "d"), manifest, {0, 3}, 1);
-  CHECK(contains(message_of<ConfigError>([&] {
-                   merge_ledgers({a, b, (folder / "d").string()}, out);
-                 }),
-                 "has another result"));
-  CHECK(contains(message_of<ConfigError>([&] {
-                   merge_ledgers({b, a, (folder / "d").string()}, (folder / "fresh").string());
-                 }),
-                 "has another result"));
+  CHECK(contains(refusal({a, b, (folder / "d").string()}, out), "has another result"));
+  CHECK(contains(refusal({b, a, (folder / "d").string()}, (folder / "fresh").string()), "has another result"));
   CHECK_FALSE(fs::exists(folder / "fresh/run.sqlite"));
   merge_ledgers({a, b}, out);
   CHECK(results_in(out) == now);
@@ -275,48 +266,43 @@ TEST_CASE("what a merge gives follows from the folders alone, and a refused one 
   CHECK(text_of(folder / "out/slides.csv") == text_of(folder / "a alone/slides.csv"));
 }
 
-TEST_CASE("a merge refuses maps that no ledger in its folder lists, before anything is merged") {
-  const TemporaryFolder folder;
+TEST_CASE_FIXTURE(Parts, "a merge refuses maps that no ledger in its folder lists, before anything is merged") {
   const auto manifest = make_files(folder, 2);
-  const std::string a = (folder / "a").string();
-  const std::string b = (folder / "b").string();
-  const fs::path out = folder / "out";
-  const fs::path map = out / "maps/slide-1.npy";
+  const fs::path map = folder / "out/maps/slide-1.npy";
   make_part(ledger_config(a), manifest, {0});
   make_part(ledger_config(b), manifest, {1});
-  const auto refusal = [&] { return message_of<ConfigError>([&] { merge_ledgers({a, b}, out.string()); }); };
   const std::string foreign = map.string() + ": is there already, and no ledger in the folder lists it; move it away";
   fs::create_directories(map.parent_path());
 
   SUBCASE("in a new folder") {
     folder.write("out/maps/slide-1.npy", std::string("mine"));
-    CHECK(contains(refusal(), foreign));
+    CHECK(contains(refusal({a, b}, out), foreign));
     CHECK(text_of(map) == "mine");
-    CHECK_FALSE(fs::exists(out / "run.sqlite"));
-    CHECK_FALSE(fs::exists(out / "slides.csv"));
-    CHECK_FALSE(fs::exists(out / "maps/slide-0.npy"));
+    CHECK_FALSE(fs::exists(folder / "out/run.sqlite"));
+    CHECK_FALSE(fs::exists(folder / "out/slides.csv"));
+    CHECK_FALSE(fs::exists(folder / "out/maps/slide-0.npy"));
   }
   SUBCASE("beside the ledger of an earlier merge") {
-    merge_ledgers({a}, out.string());
+    merge_ledgers({a}, out);
     folder.write("out/maps/slide-1.npy", std::string("mine"));
     const std::string before = results_in(out);
-    CHECK(contains(refusal(), foreign));
+    CHECK(contains(refusal({a, b}, out), foreign));
     CHECK(results_in(out) == before);
   }
   SUBCASE("as a link") {
     fs::create_symlink("nothing", map);
-    CHECK(contains(refusal(), map.string() + ": is a link, and this program writes none; move it away"));
+    CHECK(contains(refusal({a, b}, out), map.string() + ": is a link, and this program writes none; move it away"));
     CHECK(fs::is_symlink(map));
     fs::remove(map);
   }
   SUBCASE("an empty file has nothing to lose") {
     folder.write("out/maps/slide-1.npy", std::string());
-    CHECK(refusal() == "");
+    CHECK(refusal({a, b}, out) == "");
   }
   fs::remove(map);
   // What an earlier merge wrote is replaced, also where that was cut short.
   for (int again = 0; again < 2; ++again) {
-    CHECK(merge_ledgers({a, b}, out.string()).not_written.empty());
+    CHECK(merge_ledgers({a, b}, out).not_written.empty());
     CHECK(fs::file_size(map) > 4);
     folder.write("out/maps/slide-1.npy", std::string("half"));
   }
@@ -348,7 +334,7 @@ TEST_CASE("a later failure of another file refuses a merge, in any order of the 
     do {
       const std::string out = (folder / ("out-" + std::to_string(number++))).string();
       fs::remove_all(out);
-      found.push_back(message_of<ConfigError>([&] { merge_ledgers(parts, out); }));
+      found.push_back(refusal(parts, out));
       CHECK(fs::exists(fs::path(out) / "run.sqlite") == found.back().empty());
     } while (std::ranges::next_permutation(parts).found);
     return found;
@@ -366,37 +352,30 @@ TEST_CASE("a later failure of another file refuses a merge, in any order of the 
   for (const std::string& message : outcomes()) CHECK(message == "");
 }
 
-TEST_CASE("a run's own results aren't joined over") {
-  const TemporaryFolder folder;
+TEST_CASE_FIXTURE(Parts, "a run's own results aren't joined over") {
   const auto manifest = make_files(folder, 3);
-  const std::string a = (folder / "a").string();
-  const std::string b = (folder / "b").string();
-  const std::string out = (folder / "out").string();
   make_part(ledger_config(a), manifest, {0, 1});
   make_part(ledger_config(b), manifest, {2});
-  CHECK(contains(message_of<ConfigError>([&] { merge_ledgers({a}, b); }), b + ": holds 1 slide of a run of its own"));
+  CHECK(contains(refusal({a}, b), b + ": holds 1 slide of a run of its own"));
   merge_ledgers({a}, out);
   // A run that goes on where slides were joined makes the folder its own with its first slide.
   make_part(ledger_config(out), manifest, {});
   merge_ledgers({a}, out);
   make_part(ledger_config(out), manifest, {2});
-  CHECK(contains(message_of<ConfigError>([&] { merge_ledgers({a, b}, out); }), "of a run of its own"));
+  CHECK(contains(refusal({a, b}, out), "of a run of its own"));
 }
 
-TEST_CASE("slides that a part's last list didn't name are left out, and said to be") {
-  const TemporaryFolder folder;
+TEST_CASE_FIXTURE(Parts, "slides that a part's last list didn't name are left out, and said to be") {
   const auto manifest = make_files(folder, 3);
-  const std::string a = (folder / "a").string();
   make_part(ledger_config(a), manifest, {0, 1, 2});
   make_part(ledger_config(a), {manifest[0]}, {});
-  const MergeResult merged = merge_ledgers({a}, (folder / "out").string());
+  const MergeResult merged = merge_ledgers({a}, out);
   CHECK(merged.corpus.done == 1);
   REQUIRE(merged.warnings.size() == 1);
   CHECK(contains(merged.warnings[0], a + ": 2 slides of its earlier runs weren't among its last inputs"));
 }
 
-TEST_CASE("parts of different numbers of shards are refused") {
-  const TemporaryFolder folder;
+TEST_CASE_FIXTURE(Parts, "parts of different numbers of shards are refused") {
   const auto manifest = make_files(folder, 3);
   const auto start = [&](const char* name, int shards) {
     const Config config = ledger_config(folder / name);
@@ -404,25 +383,22 @@ TEST_CASE("parts of different numbers of shards are refused") {
     ledger.begin(manifest, false, {}, shards);
     return config.output.dir;
   };
-  make_part(ledger_config(folder / "a"), manifest, {0, 1, 2});
+  make_part(ledger_config(a), manifest, {0, 1, 2});
   make_part(ledger_config(folder / "c"), manifest, {0, 1, 2});
-  const std::string a = start("a", 2);
-  const std::string b = start("b", 2);
+  start("a", 2);
+  start("b", 2);
   const std::string c = start("c", 3);
-  const std::string out = (folder / "out").string();
-  const auto refusal = [&](const std::vector<std::string>& folders) {
-    return message_of<ConfigError>([&] { merge_ledgers(folders, out, {true, {}}); });
-  };
+  const MergeOptions fresh = {true, {}};
   constexpr const char* remedy = "; leave out the folders of one of these numbers, or start their shards again";
-  CHECK(refusal({a, b, c}) == c + ": has a shard of 3, and " + a + " one of 2" + remedy);
-  CHECK(refusal({c, b}) == b + ": has a shard of 2, and " + c + " one of 3" + remedy);
+  CHECK(refusal({a, b, c}, out, fresh) == c + ": has a shard of 3, and " + a + " one of 2" + remedy);
+  CHECK(refusal({c, b}, out, fresh) == b + ": has a shard of 2, and " + c + " one of 3" + remedy);
   CHECK_FALSE(fs::exists(out));
   CHECK(merge_ledgers({a, b}, out).corpus.done == 3);
   // What isn't split goes with any.
   CHECK(start("c", 0) == c);
   CHECK(merge_ledgers({a, b, c}, out).corpus.done == 3);
   CHECK(start("c", 1) == c);
-  CHECK(contains(refusal({a, b, c}), c + ": has a shard of 1"));
+  CHECK(contains(refusal({a, b, c}, out, fresh), c + ": has a shard of 1"));
   // The last start of a folder counts.
   CHECK(start("c", 2) == c);
   CHECK(merge_ledgers({a, b, c}, out).corpus.done == 3);
@@ -430,10 +406,8 @@ TEST_CASE("parts of different numbers of shards are refused") {
   CHECK(merge_ledgers({out, start("c", 3)}, (folder / "second").string()).corpus.done == 3);
 }
 
-TEST_CASE("sums that 128 bits don't hold are refused") {
-  const TemporaryFolder folder;
+TEST_CASE_FIXTURE(Parts, "sums that 128 bits don't hold are refused") {
   const auto manifest = make_files(folder, 2);
-  const std::string a = (folder / "a").string();
   Ledger ledger(ledger_config(a));
   ledger.begin(manifest, false);
   for (const std::size_t i : {0, 1}) {
@@ -441,49 +415,35 @@ TEST_CASE("sums that 128 bits don't hold are refused") {
     slide.sums.sum_of_squares = Int128{1} << 126;
     ledger.ended(i, slide);
   }
-  CHECK(contains(message_of<OutputError>([&] { merge_ledgers({a}, (folder / "out").string()); }),
-                 "can't be added to the other slides: sums of more than 128 bits"));
+  CHECK(contains(refusal<OutputError>({a}, out), "can't be added to the other slides: sums of more than 128 bits"));
 }
 
-TEST_CASE("a part whose start came to no slide is refused by name") {
-  const TemporaryFolder folder;
-  const std::string a = (folder / "a").string();
-  const std::string b = (folder / "b").string();
-  const std::string out = (folder / "out").string();
+TEST_CASE_FIXTURE(Parts, "a part whose start came to no slide is refused by name") {
   make_part(ledger_config(a), make_files(folder, 1), {0});
-  const auto refusal = [&](const std::vector<std::string>& folders) {
-    return message_of<OutputError>([&] { merge_ledgers(folders, out); });
-  };
   {
     const Ledger living(ledger_config(b));
-    CHECK(contains(refusal({a, b}), b + ": its ledger holds no run"));
+    CHECK(contains(refusal<OutputError>({a, b}, out), b + ": its ledger holds no run"));
   }
-  CHECK(contains(refusal({a, b}), b + ": its ledger holds no run"));
-  CHECK(contains(refusal({b}), b + ": its ledger holds no run"));
+  CHECK(contains(refusal<OutputError>({a, b}, out), b + ": its ledger holds no run"));
+  CHECK(contains(refusal<OutputError>({b}, out), b + ": its ledger holds no run"));
   CHECK_FALSE(fs::exists(out));
 }
 
-TEST_CASE("a merge says of slides that left the list how they are left out") {
-  const TemporaryFolder folder;
+TEST_CASE_FIXTURE(Parts, "a merge says of slides that left the list how they are left out") {
   const auto manifest = make_files(folder, 3);
-  const Config a = ledger_config(folder / "a");
-  const std::string b = (folder / "b").string();
-  const std::string out = (folder / "out").string();
-  make_part(a, manifest, {0, 1});
+  const Config config = ledger_config(a);
+  make_part(config, manifest, {0, 1});
   make_part(ledger_config(b), {manifest[2]}, {0});
-  merge_ledgers({a.output.dir, b}, out);
-  make_part(a, {manifest[0]}, {});
-  const auto refusal = [&](const std::vector<std::string>& folders) {
-    return message_of<ConfigError>([&] { merge_ledgers(folders, out); });
-  };
-  CHECK(refusal({a.output.dir, b}) ==
+  merge_ledgers({a, b}, out);
+  make_part(config, {manifest[0]}, {});
+  CHECK(refusal({a, b}, out) ==
         out + ": holds 1 slide of an earlier joining that isn't among the inputs of the folders any more, first " +
             manifest[1].path + "; --fresh leaves it out, and moves the earlier results aside");
   // One that can be joined is told first.
-  CHECK(contains(refusal({a.output.dir}), "holds 1 slide of an earlier joining that none of the folders has, first " +
-                                              manifest[2].path + "; name its folder, too"));
-  CHECK(merge_ledgers({a.output.dir, b}, out, {true, {}}).corpus.done == 2);
-  CHECK(merge_ledgers({a.output.dir, b}, out).corpus.done == 2);
+  CHECK(contains(refusal({a}, out), "holds 1 slide of an earlier joining that none of the folders has, first " +
+                                        manifest[2].path + "; name its folder, too"));
+  CHECK(merge_ledgers({a, b}, out, {true, {}}).corpus.done == 2);
+  CHECK(merge_ledgers({a, b}, out).corpus.done == 2);
 }
 
 TEST_CASE("a ledger without a table is read and told, and nothing is left beside it") {

@@ -32,9 +32,7 @@ Config part_with_files(const TemporaryFolder& folder) {
   for (const std::size_t i : {0, 1}) {
     SlideResult slide = attached_result_of(manifest[i].path, i);
     if (i == 1) slide.artifacts[1].file = "features/slide-1.h5";
-    make_artifacts(folder / "a", slide);
-    ledger.started(i);
-    ledger.ended(i, slide);
+    end_with_files(ledger, i, slide);
   }
   return config;
 }
