@@ -9,26 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "slide/test_images.hpp"
+#include "slide/tiff_fixture.hpp"
 
 using namespace slidestream;
 using namespace slidestream::test;
 
 namespace {
-
-TestDirectory level(std::uint32_t width, std::uint32_t height) {
-  TestDirectory directory = tiled_directory(width, height, 64, 64, 1);
-  directory.tiles.assign(std::size_t{(width + 63) / 64} * ((height + 63) / 64), Bytes(64 * 64));
-  return directory;
-}
-
-class Fixture {
- public:
-  std::shared_ptr<const Slide> open() { return Slide::open(folder.write("slide.tif", tiff.bytes())); }
-
-  TemporaryFolder folder;
-  TestTiff tiff;
-};
 
 Bytes profile(std::size_t bytes) {
   Bytes made(bytes);
@@ -43,9 +29,9 @@ Bytes profile(std::size_t bytes) {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Fixture, "an ICC profile is that of the level, or of the first") {
+TEST_CASE_FIXTURE(TiffFixture, "an ICC profile is that of the level, or of the first") {
   constexpr std::uint16_t icc = 34675;
-  tiff.directories = {level(400, 240), level(200, 120), level(100, 60)};
+  tiff.directories = {black_level(400, 240), black_level(200, 120), black_level(100, 60)};
   CHECK(open()->icc_profile(0).bytes.empty());
   CHECK(open()->icc_profile(0).fault.empty());
   tiff.directories[0].set_bytes(icc, profile(300));
@@ -61,9 +47,9 @@ TEST_CASE_FIXTURE(Fixture, "an ICC profile is that of the level, or of the first
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "an ICC profile that is damaged is none, and no fault of the slide") {
+TEST_CASE_FIXTURE(TiffFixture, "an ICC profile that is damaged is none, and no fault of the slide") {
   constexpr std::uint16_t icc = 34675;
-  tiff.directories = {level(100, 60)};
+  tiff.directories = {black_level(100, 60)};
   const auto fault = [this] {
     const IccProfile found = open()->icc_profile(0);
     CHECK(found.bytes.empty());

@@ -13,7 +13,7 @@
 
 #include "config/positive_number.hpp"
 #include "slide/number_text.hpp"
-#include "slide/test_images.hpp"
+#include "slide/tiff_fixture.hpp"
 
 using namespace slidestream;
 using namespace slidestream::test;
@@ -22,16 +22,9 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-TestDirectory level(std::uint32_t width, std::uint32_t height) {
-  TestDirectory directory = tiled_directory(width, height, 64, 64, 1);
-  directory.tiles.assign(std::size_t{(width + 63) / 64} * ((height + 63) / 64), Bytes(64 * 64));
-  return directory;
-}
-
-class Fixture {
+class Fixture : public TiffFixture {
  public:
-  Fixture() { tiff.directories = {level(100, 60)}; }
-  std::shared_ptr<const Slide> open() { return Slide::open(folder.write("slide.tif", tiff.bytes())); }
+  Fixture() { tiff.directories = {black_level(100, 60)}; }
   SlideInfo described(const std::string& text) {
     tiff.directories[0].set_text(270, text);
     return open()->info();
@@ -46,9 +39,6 @@ class Fixture {
   void resolution(std::uint64_t x, std::uint64_t y, std::uint64_t unit) {
     tiff.directories[0].set(282, rational, {x}).set(283, rational, {y}).set_short(296, unit);
   }
-
-  TemporaryFolder folder;
-  TestTiff tiff;
 };
 
 std::string size(const std::string& value, const std::string& unit) {
@@ -108,7 +98,7 @@ TEST_CASE_FIXTURE(Fixture, "OME-TIFF gives its pixel size, plain TIFF its resolu
 }
 
 TEST_CASE_FIXTURE(Fixture, "Pixels that aren't square have two sizes, of 1 % and less one") {
-  tiff.directories.push_back(level(50, 31));
+  tiff.directories.push_back(black_level(50, 31));
   const auto ome = [&](const std::string& sizes) {
     tiff.directories[0].set_text(270,
                                  "<?xml version=\"1.0\"?><OME xmlns=\"x\"><Pixels " + sizes + " SizeX=\"1\"/></OME>");

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "slide/test_images.hpp"
+#include "slide/tiff_fixture.hpp"
 
 using namespace slidestream;
 using namespace slidestream::test;
@@ -51,21 +51,8 @@ TestDirectory view(std::uint32_t width, std::uint32_t height, Look look) {
 const std::string second = "the image of 800 x 480 pixels has the size of a level before it: it isn't read";
 const std::string unlike = " pixels isn't like the slide: it is no level";
 
-class Fixture {
+class Fixture : public TiffFixture {
  public:
-  std::shared_ptr<const Slide> open(const OpenOptions& options = {}) {
-    return Slide::open(folder.write("slide.tif", tiff.bytes()), options);
-  }
-
-  /// Levels' sizes, and behind a bar the associated images' names.
-  static std::string found(const Slide& slide) {
-    std::string text;
-    for (const Level& l : slide.info().levels) text += std::to_string(l.width) + "x" + std::to_string(l.height) + " ";
-    text += "|";
-    for (const std::string& name : slide.info().associated) text += " " + name;
-    return text;
-  }
-
   /// Whether all levels show the slide, at some of their pixels.
   static bool shows_slide(const Slide& slide) {
     for (std::size_t level = 0; level < slide.info().levels.size(); ++level) {
@@ -79,9 +66,6 @@ class Fixture {
     }
     return true;
   }
-
-  TemporaryFolder folder;
-  TestTiff tiff;
 };
 
 }  // namespace
@@ -90,7 +74,7 @@ TEST_CASE_FIXTURE(Fixture, "of two pyramids of one size in a file the slide's ow
   tiff.directories = {view(1600, 960, slide_at), view(800, 480, other_at), view(800, 480, slide_at),
                       view(400, 240, other_at), view(400, 240, slide_at)};
   auto slide = open();
-  CHECK(found(*slide) == "1600x960 800x480 400x240 | image of 800 x 480 image of 400 x 240");
+  CHECK(sizes_and_names(slide->info()) == "1600x960 800x480 400x240 | image of 800 x 480 image of 400 x 240");
   CHECK(slide->info().warnings == Lines{"the image of 800 x 480" + unlike, "the image of 400 x 240" + unlike});
   CHECK(shows_slide(*slide));
   CHECK(slide->info().levels[1].downsample == 2.0);
@@ -100,7 +84,7 @@ TEST_CASE_FIXTURE(Fixture, "of two pyramids of one size in a file the slide's ow
   // In another order for each size.
   std::swap(tiff.directories[1], tiff.directories[2]);
   slide = open();
-  CHECK(found(*slide) == "1600x960 800x480 400x240 | image 2 image of 400 x 240");
+  CHECK(sizes_and_names(slide->info()) == "1600x960 800x480 400x240 | image 2 image of 400 x 240");
   CHECK(slide->info().warnings == Lines{"the image of 400 x 240" + unlike, second});
   CHECK(shows_slide(*slide));
 }
@@ -125,7 +109,7 @@ TEST_CASE_FIXTURE(Fixture, "an image of a level's size that can't be read is non
   tiff.directories = {view(1600, 960, slide_at), view(800, 480, slide_at), view(800, 480, slide_at)};
   tiff.directories[2].set_short(259, 4);
   const auto slide = open();
-  CHECK(found(*slide) == "1600x960 800x480 | image 2");
+  CHECK(sizes_and_names(slide->info()) == "1600x960 800x480 | image 2");
   CHECK(slide->info().warnings == Lines{second});
 }
 
@@ -135,7 +119,7 @@ TEST_CASE_FIXTURE(Fixture, "further images of a level's size take nothing from w
   OpenOptions options;
   options.max_tiles = 25 * 15 + 13 * 8 + 7 * 4;
   const auto slide = open(options);
-  CHECK(found(*slide) == "1600x960 800x480 400x240 | image 2");
+  CHECK(sizes_and_names(slide->info()) == "1600x960 800x480 400x240 | image 2");
   CHECK(slide->info().warnings == Lines{second});
 }
 
@@ -143,10 +127,10 @@ TEST_CASE_FIXTURE(Fixture, "of the images of a size four are looked at") {
   tiff.directories = {view(1600, 960, slide_at)};
   for (int i = 0; i < 3; ++i) tiff.directories.push_back(view(800, 480, other_at));
   tiff.directories.push_back(view(800, 480, slide_at));
-  CHECK(found(*open()) == "1600x960 800x480 | image of 800 x 480 image 2 image 3");
+  CHECK(sizes_and_names(open()->info()) == "1600x960 800x480 | image of 800 x 480 image 2 image 3");
   tiff.directories.insert(tiff.directories.begin() + 1, view(800, 480, other_at));
   const auto slide = open();
-  CHECK(found(*slide) == "1600x960 | image 5 image of 800 x 480 image 2 image 3 image 4");
+  CHECK(sizes_and_names(slide->info()) == "1600x960 | image 5 image of 800 x 480 image 2 image 3 image 4");
   REQUIRE(slide->info().warnings.size() == 5);
   CHECK(slide->info().warnings.front() == second);
   CHECK(slide->info().warnings.back() == "the image of 800 x 480" + unlike);
