@@ -49,7 +49,7 @@ COMMANDS = {
     "docs/formats.md": {
         "pipeline info series/level-0.dcm": "page",
         "pipeline series/ -o results": "page",
-        "pipeline convert slide.svs slide.ome.tif --set input.colour=srgb": "by: tests/cli/colours_test.py",
+        "pipeline convert slide.svs slide.ome.tif --set input.colour=srgb": "by: tests/cli/icc_profiles_test.py",
         "pipeline info --check slides/": "by: tests/cli/openslide_test.py",
         "pipeline synth --format dicom --out series": "page",
     },
