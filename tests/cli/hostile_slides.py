@@ -301,6 +301,25 @@ def first_lerc(side):
     return blob + bytes(65), LERC, 1, {50674: (LONG, [4, 0])}
 
 
+def fletcher(content):
+    """LERC's checksum: Fletcher's, of words with the high byte first."""
+    one, two = 0xFFFF, 0xFFFF
+    content += bytes(len(content) % 2)
+    for word in struct.unpack(f">{len(content) // 2}H", content):
+        one += word
+        two += one
+    fold = lambda number: (number - 1) % 0xFFFF + 1
+    return fold(two) << 16 | fold(one)
+
+
+def short_lerc(side):
+    """Blocks that say 64 pixels of no bits: liblerc 4.0 reads their values at address 0."""
+    block = bytes([0, 255, 0, 0]) + bytes([1, 0, 0x80, 64]) * (side // 8) ** 2
+    size = 6 + 8 + 7 * 4 + 3 * 8 + 4 + len(block)
+    rest = struct.pack("<7i3di", side, side, 1, side * side, 8, size, 1, 0.5, 0.0, 255.0, 0) + block
+    return b"Lerc2 " + struct.pack("<iI", 4, fletcher(rest)) + rest, LERC, 1, {50674: (LONG, [4, 0])}
+
+
 def marker(kind, body=b""):
     return struct.pack(">BBH", 0xFF, kind, 2 + len(body)) + body
 
@@ -407,7 +426,8 @@ HARMLESS = {"shared-descriptions": shared_descriptions, "shared-small-tables": s
 
 # Tiles whose records and tables, not their samples, would take the memory.
 RECORDS = {"component-transforms": (component_transforms, 2048), "terminated-passes": (terminated_passes, 2048),
-           "webp-tables": (webp_tables, 2048), "first-lerc": (first_lerc, 2048)}
+           "webp-tables": (webp_tables, 2048), "first-lerc": (first_lerc, 2048),
+           "short-lerc": (short_lerc, 2048)}
 
 
 def huge(name, times=1):

@@ -115,7 +115,11 @@ void TiffContainer::decode_by_libtiff(const TileJob& job, std::uint64_t tile, st
   if (job.level.codec == Codec::lerc) {
     int packing = LERC_ADD_COMPRESSION_NONE;
     TIFFGetField(tiff.get(), TIFFTAG_LERC_ADD_COMPRESSION, &packing);
-    check_lerc_tile(bytes, packing);
+    const std::int64_t height = job.level.tiled ? job.level.tile_height : job.demand.inside_height;
+    check_lerc_tile(bytes, packing,
+                    {.width = static_cast<std::uint64_t>(job.level.tile_width),
+                     .height = static_cast<std::uint64_t>(height),
+                     .samples = static_cast<std::uint64_t>(job.coding.samples)});
   }
   // libtiff takes the input as writable to reverse bits, which it does for FillOrder 2 only.
   void* input = const_cast<std::byte*>(bytes.data());
