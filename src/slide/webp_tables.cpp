@@ -22,6 +22,8 @@ class WebpBits {
  public:
   explicit WebpBits(std::span<const std::byte> bytes) : bytes_(bytes) {}
 
+  std::size_t at() const { return at_; }
+
   unsigned read(unsigned count) {
     unsigned value = 0;
     for (unsigned i = 0; i < count; ++i, ++at_) {
@@ -144,6 +146,7 @@ std::uint64_t read_small_picture(WebpBits& bits, std::uint64_t pixels) {
   std::vector<bool> seen(most_webp_groups);
   seen[0] = true;  // what the cache begins with
   while (pixels > 0) {
+    const std::size_t before = bits.at();
     const unsigned symbol = green.read(bits);
     std::uint64_t times = 1;
     if (symbol < literals) {
@@ -156,6 +159,7 @@ std::uint64_t read_small_picture(WebpBits& bits, std::uint64_t pixels) {
     }
     if (times > pixels) throw EndOfBits{};
     pixels -= times;
+    if (bits.at() == before) break;  // all that follow say the same, in no bits
   }
   // Up to 1,000 groups are kept, whether a block has them or not; of more only those of blocks.
   constexpr std::ptrdiff_t all_below = 1000;

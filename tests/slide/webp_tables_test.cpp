@@ -134,6 +134,21 @@ TEST_CASE("WebP: of numbers above 1,000 those that blocks have count") {
   CHECK(bytes_of_step(300) == 64 * of_group + 4096);
 }
 
+TEST_CASE("WebP: blocks that say the same without bits are read at once, at any size") {
+  // Sixteen million blocks in each of three pictures, which would be read one by one.
+  BitWriter writer;
+  for (int kind = 0; kind < 2; ++kind) {
+    writer.put(1, 1);
+    writer.put(static_cast<unsigned>(kind), 2);
+    writer.put(0, 4);  // blocks of 4 x 4, no cache
+    for (int code = 0; code < 5; ++code) writer.put_single_code();
+  }
+  writer.put(4, 3);
+  writer.put(0, 4);
+  for (int code = 0; code < 10; ++code) writer.put_single_code();
+  CHECK(webp_table_bytes(lossless(16384, writer)) == of_group + std::uint64_t{3} * 4096 * 4096 * 4);
+}
+
 TEST_CASE("WebP: a damaged lossless tile counts as one with all the groups that its blocks and bits may have") {
   const Bytes sound = lossless(1024, blocks_of_groups(1024, 2, [](unsigned block) { return block % 2; }));
   CHECK(webp_table_bytes(sound) == 2 * of_group + 65536 * 4);
