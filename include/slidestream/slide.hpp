@@ -209,10 +209,12 @@ class Slide {
   /// @throws std::out_of_range  There is no such level.
   IccProfile icc_profile(std::size_t level) const;
 
-  /// Decodes an associated image in the calling thread. Transparent pixels are blended over white. Thread-safe.
+  /// Decodes an associated image in the calling thread. Transparent pixels are blended over white. Waits while other
+  /// threads use all of `OpenOptions::decode_memory`. Thread-safe.
   /// @param index  Index into `info().associated`.
   /// @return The image.
-  /// @throws SlideError  The image is damaged or has more than 2^26 pixels.
+  /// @throws SlideError  The image is damaged, has more than 2^26 pixels, or takes more than all of that memory.
+  /// @throws StoppedError  `give_up` ended it.
   /// @throws std::out_of_range  There is no such image.
   AssociatedImage read_associated(std::size_t index) const;
 

@@ -5,7 +5,6 @@
 #include <memory>
 #include <slidestream/slide.hpp>
 #include <span>
-#include <string>
 
 namespace slidestream {
 
@@ -28,8 +27,8 @@ class Container {
   /// `Slide::icc_profile`.
   virtual IccProfile icc_profile(std::size_t level) const = 0;
 
-  /// `Slide::read_associated`; the number is valid. `name` is the image's, for errors.
-  virtual AssociatedImage read_associated(std::size_t index, const std::string& name) const = 0;
+  /// `Slide::read_associated`; the number is valid. `slide` has its name, and the memory to decode it.
+  virtual AssociatedImage read_associated(const Slide::Impl& slide, std::size_t index) const = 0;
 
   /// Whether the container only guesses which images are levels: then those that don't look like the slide are none.
   virtual bool guesses_levels() const noexcept { return false; }

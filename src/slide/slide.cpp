@@ -365,7 +365,8 @@ IccProfile Slide::icc_profile(std::size_t level) const {
 }
 
 AssociatedImage Slide::read_associated(std::size_t index) const {
-  return impl_->container->read_associated(index, info().associated.at(index));
+  static_cast<void>(info().associated.at(index));
+  return impl_->container->read_associated(*impl_, index);
 }
 
 const Slide::Impl& impl_of(const Slide& slide) noexcept { return *slide.impl_; }

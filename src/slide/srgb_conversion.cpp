@@ -16,24 +16,11 @@
 #include "slide/file.hpp"
 #include "slide/level_coding.hpp"
 #include "slide/slide_impl.hpp"
+#include "slide/tile_job.hpp"
 
 namespace slidestream {
 
 namespace {
-
-/// Of what reading a profile takes. None where slides have no limit, or the profile has no table.
-DecodeMemory::Lease memory_for_profile(const Slide::Impl& slide, std::uint64_t bytes) {
-  if (slide.decode_memory == nullptr || bytes == 0) return {};
-  const auto mib = [](std::uint64_t number) { return std::to_string((number + (1U << 20) - 1) >> 20) + " MiB"; };
-  if (bytes > slide.decode_memory->size()) {
-    throw_slide_error(slide.info.path, "the table of its ICC profile takes " + mib(bytes) +
-                                           " to read, and decoding may take " + mib(slide.decode_memory->size()) +
-                                           "; " + advice_to_decode(bytes) + ", or set input.colour = \"file\"");
-  }
-  DecodeMemory::Lease lease = slide.decode_memory->take(bytes, slide.give_up);
-  if (!lease) throw_stopped(slide.info.path, "waited for memory to read its ICC profile");
-  return lease;
-}
 
 /// One conversion for all open slides of the same steps, as those of a scanner have.
 class Conversions {
@@ -119,7 +106,8 @@ SrgbConversion find_srgb_conversion(const Slide& slide) {
             size};
   }
   const std::uint64_t reading = reading_bytes(profile.bytes);
-  const DecodeMemory::Lease lease = memory_for_profile(impl_of(slide), reading);
+  const DecodeMemory::Lease lease =
+      memory_for(impl_of(slide), "the table of its ICC profile", reading, ", or set input.colour = \"file\"");
   try {
     return {conversions().shared(std::make_shared<const ColourConversion>(profile.bytes)), {}, size, reading};
   } catch (const Error& error) {

@@ -67,16 +67,17 @@ DecodeMemory::Lease memory_for(const TileJob& job, std::uint64_t bytes) {
 
 namespace {
 
+std::string in_mib(std::uint64_t bytes) { return std::to_string((bytes + (1U << 20) - 1) >> 20) + " MiB"; }
+
 using TakeMemory = DecodeMemory::Lease (DecodeMemory::*)(std::uint64_t, const std::function<bool()>&);
 
 DecodeMemory::Lease take_memory(const Slide::Impl& slide, std::size_t level, std::int64_t tile, std::uint64_t bytes,
                                 std::uint64_t held, TakeMemory take) {
-  const auto mib = [](std::uint64_t number) { return std::to_string((number + (1U << 20) - 1) >> 20) + " MiB"; };
   const std::uint64_t all = bytes + held;
   if (all > slide.decode_memory->size()) {
     throw_slide_error(slide.info.path, "level " + std::to_string(level) + " tile " + std::to_string(tile) + " takes " +
-                                           mib(all) + " to decode, and decoding may take " +
-                                           mib(slide.decode_memory->size()) + "; " + advice_to_decode(all));
+                                           in_mib(all) + " to decode, and decoding may take " +
+                                           in_mib(slide.decode_memory->size()) + "; " + advice_to_decode(all));
   }
   DecodeMemory::Lease lease = (*slide.decode_memory.*take)(bytes, slide.give_up);
   if (!lease) throw_stopped(slide.info.path, "waited for memory to decode tile " + std::to_string(tile));
@@ -88,6 +89,19 @@ DecodeMemory::Lease take_memory(const Slide::Impl& slide, std::size_t level, std
 DecodeMemory::Lease memory_for(const Slide::Impl& slide, std::size_t level, std::int64_t tile, std::uint64_t bytes) {
   if (slide.decode_memory == nullptr) return {};
   return take_memory(slide, level, tile, bytes, slide.decode_memory->input_held_here(), &DecodeMemory::take);
+}
+
+DecodeMemory::Lease memory_for(const Slide::Impl& slide, const std::string& what, std::uint64_t bytes,
+                               const std::string& or_else) {
+  if (slide.decode_memory == nullptr || bytes == 0) return {};
+  if (bytes > slide.decode_memory->size()) {
+    throw_slide_error(slide.info.path, what + " takes " + in_mib(bytes) + " to read, and decoding may take " +
+                                           in_mib(slide.decode_memory->size()) + "; " + advice_to_decode(bytes) +
+                                           or_else);
+  }
+  DecodeMemory::Lease lease = slide.decode_memory->take(bytes, slide.give_up);
+  if (!lease) throw_stopped(slide.info.path, "waited for memory to read " + what);
+  return lease;
 }
 
 DecodeMemory::Lease memory_for_input(const Slide::Impl& slide, std::size_t level, std::int64_t tile,

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <slidestream/slide.hpp>
+#include <string>
 
 #include "codec/tile_rule.hpp"
 #include "slide/decode_memory.hpp"
@@ -48,6 +49,11 @@ DecodeMemory::Lease memory_for(const TileJob& job, std::uint64_t bytes);
 
 /// The same for who has no job yet.
 DecodeMemory::Lease memory_for(const Slide::Impl& slide, std::size_t level, std::int64_t tile, std::uint64_t bytes);
+
+/// The same for what is no tile, such as "the table of its ICC profile". None where `bytes` is 0.
+/// \param or_else  more advice, behind a comma
+DecodeMemory::Lease memory_for(const Slide::Impl& slide, const std::string& what, std::uint64_t bytes,
+                               const std::string& or_else = {});
 
 /// For a tile's compressed bytes, before the memory to decode them, which then is checked together with it. None where
 /// the thread holds such memory. \throws what `memory_for` throws

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "slide/decode_memory.hpp"
 #include "slide/test_images.hpp"
 
 using namespace slidestream;
@@ -29,7 +30,9 @@ struct Fixture {
     tiff.directories.back().tiles = {Bytes(std::size_t{width} * height * static_cast<std::size_t>(samples))};
     return tiff.directories.back();
   }
-  std::shared_ptr<const Slide> open() { return Slide::open(folder.write("slide.tif", tiff.bytes())); }
+  std::shared_ptr<const Slide> open(const OpenOptions& options = {}) {
+    return Slide::open(folder.write("slide.tif", tiff.bytes()), options);
+  }
 
   TemporaryFolder folder;
   TestTiff tiff;
@@ -72,4 +75,32 @@ TEST_CASE_FIXTURE(Fixture, "alpha of images beside the slide is ignored: colours
     CHECK(slide->read_associated(0).pixels == expected);
     CHECK(slide->read_associated(1).pixels == expected_grey);
   }
+}
+
+TEST_CASE_FIXTURE(Fixture, "an image beside the slide takes its memory from that for decoding") {
+  add(1024, 1024, 3).set_text(270, "label");
+  OpenOptions options;
+  options.decode_memory = std::make_shared<DecodeMemory>(8U << 20);
+  CHECK_THROWS_WITH_AS(
+      open(options)->read_associated(0),
+      doctest::Contains("the associated image label takes 23 MiB to read, and decoding may take 8 MiB"), SlideError);
+  options.decode_memory = std::make_shared<DecodeMemory>(23U << 20);
+  bool is_over = false;
+  options.give_up = [&is_over] { return is_over; };
+  const auto slide = open(options);
+  CHECK(slide->read_associated(0).size == Size{1024, 1024});
+  // All of it was given back, and who waits for it can be stopped.
+  const DecodeMemory::Lease all = options.decode_memory->take(23U << 20, {});
+  REQUIRE(static_cast<bool>(all));
+  is_over = true;
+  CHECK_THROWS_AS(slide->read_associated(0), StoppedError);
+}
+
+TEST_CASE_FIXTURE(Fixture, "strips of an image beside the slide that share bytes count each time") {
+  TestDirectory& label = add(8, 1024, 1).set_text(270, "label").set(278, long_, {1});
+  label.tiles = {Bytes(1U << 20)};
+  label.set(279, long_, std::vector<std::uint64_t>(1024, 1U << 20));
+  label.set(273, long_, std::vector<std::uint64_t>(1024, 8));
+  CHECK_THROWS_WITH_AS(open()->read_associated(0), doctest::Contains("its parts have more than 2^29 bytes"),
+                       SlideError);
 }

@@ -60,7 +60,8 @@ class DicomContainer final : public Container {
     associated_.push_back(nullptr);
   }
 
-  AssociatedImage read_associated(std::size_t index, const std::string& name) const override {
+  AssociatedImage read_associated(const Slide::Impl& slide, std::size_t index) const override {
+    const std::string& name = slide.info.associated.at(index);
     if (associated_.at(index) == nullptr) throw SlideError(name + " isn't like the slide, and isn't shown");
     const Slide& image = *associated_.at(index);
     const Level& level = image.info().levels.front();

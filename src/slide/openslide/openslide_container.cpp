@@ -114,28 +114,33 @@ class OpenSlideContainer final : public Container {
     return profile.bytes.empty() && profile.fault.empty() ? icc_profile_of(file_, icc_) : profile;
   }
 
-  AssociatedImage read_associated(std::size_t, const std::string& name) const override {
-    return with_handle([&](const Handle& handle) {
-      const auto fail = [&](const std::string& cause) {
-        throw_slide_error(path_, "the associated image " + one_line(name) + " can't be read: " + cause);
-      };
-      const Functions& call = handle.call();
-      std::int64_t width = 0;
-      std::int64_t height = 0;
-      call.get_associated_image_dimensions(handle.get(), name.c_str(), &width, &height);
-      if (width <= 0 || height <= 0 ||
-          static_cast<std::uint64_t>(width) > most_associated_pixels / static_cast<std::uint64_t>(height)) {
-        fail("it has " + std::to_string(width) + " x " + std::to_string(height) + " pixels; expected 1 to 2^26");
-      }
-      std::vector<std::uint32_t> pixels(static_cast<std::size_t>(width * height));
-      call.read_associated_image(handle.get(), name.c_str(), pixels.data());
-      if (const std::string error = handle.error(); !error.empty()) fail(error);
-      AssociatedImage image;
-      image.size = {width, height};
-      image.pixels.resize(3 * pixels.size());
-      openslide::to_rgb(image.pixels.data(), pixels.data(), width * height, {});
-      return image;
+  AssociatedImage read_associated(const Slide::Impl& slide, std::size_t index) const override {
+    const std::string& name = slide.info.associated.at(index);
+    const std::string what = "the associated image " + one_line(name);
+    const auto fail = [&](const std::string& cause) { throw_slide_error(path_, what + " can't be read: " + cause); };
+    AssociatedImage image;
+    image.size = with_handle([&](const Handle& handle) {
+      Size size;
+      handle.call().get_associated_image_dimensions(handle.get(), name.c_str(), &size.width, &size.height);
+      return size;
     });
+    const std::int64_t width = image.size.width, height = image.size.height;
+    if (width <= 0 || height <= 0 ||
+        static_cast<std::uint64_t>(width) > most_associated_pixels / static_cast<std::uint64_t>(height)) {
+      fail("it has " + std::to_string(width) + " x " + std::to_string(height) + " pixels; expected 1 to 2^26");
+    }
+    const auto count = static_cast<std::size_t>(width * height);
+    // As often again the library itself. Who holds a handle doesn't wait for memory.
+    const DecodeMemory::Lease memory = memory_for(slide, what, 2 * sizeof(std::uint32_t) * count);
+    const std::vector<std::uint32_t> pixels = with_handle([&](const Handle& handle) {
+      std::vector<std::uint32_t> read(count);
+      handle.call().read_associated_image(handle.get(), name.c_str(), read.data());
+      if (const std::string error = handle.error(); !error.empty()) fail(error);
+      return read;
+    });
+    image.pixels.resize(3 * count);
+    openslide::to_rgb(image.pixels.data(), pixels.data(), width * height, {});
+    return image;
   }
 
   std::uint64_t kept_bytes() const noexcept override { return handles_.cache_bytes(); }

@@ -9,7 +9,9 @@
 #include "slide/file.hpp"
 #include "slide/tiff/level_tags.hpp"
 #include "slide/tiff/tiff_container.hpp"
+#include "slide/tile_job.hpp"
 #include "slide/tile_limits.hpp"
+#include "slide/webp_tables.hpp"
 
 namespace slidestream {
 
@@ -37,8 +39,6 @@ class RgbaReader {
   RgbaReader& operator=(const RgbaReader&) = delete;
 
   bool is_open() const { return is_open_; }
-  std::uint64_t width() const { return image_.width; }
-  std::uint64_t height() const { return image_.height; }
   bool read(std::vector<std::uint32_t>& to) {
     return TIFFRGBAImageGet(&image_, to.data(), image_.width, image_.height) == 1;
   }
@@ -48,13 +48,62 @@ class RgbaReader {
   bool is_open_ = false;
 };
 
+/// The image's strips or tiles.
+class Parts {
+ public:
+  static constexpr std::uint32_t most = std::uint32_t{1} << 20;
+  static constexpr std::uint64_t most_bytes = 2 * most_allocated;
+
+  Parts(const File& file, TiffFile& tiff) : file_(file), tiff_(tiff) {
+    const bool tiled = TIFFIsTiled(tiff.get()) != 0;
+    count_ = tiled ? TIFFNumberOfTiles(tiff.get()) : TIFFNumberOfStrips(tiff.get());
+    decoded_ = tiled ? TIFFTileSize64(tiff.get()) : TIFFStripSize64(tiff.get());
+    for (std::uint32_t i = 0; i < std::min(count_, most + 1); ++i) {
+      const std::uint64_t length = length_of(i);
+      longest_ = std::max(longest_, length);
+      all_ += length;
+    }
+  }
+
+  std::uint32_t count() const { return count_; }
+  /// Of the longest, in the file.
+  std::uint64_t longest() const { return longest_; }
+  /// Of all, which may share bytes.
+  std::uint64_t all() const { return all_; }
+  /// Of one, decoded.
+  std::uint64_t decoded() const { return decoded_; }
+
+  std::vector<std::byte> read(std::uint32_t index) const {
+    std::vector<std::byte> bytes(length_of(index));
+    if (!bytes.empty()) file_.read(TIFFGetStrileOffset(tiff_.get(), index), bytes);
+    return bytes;
+  }
+
+ private:
+  /// 0 where libtiff won't read it.
+  std::uint64_t length_of(std::uint32_t index) const {
+    const std::uint64_t length = TIFFGetStrileByteCount(tiff_.get(), index);
+    const bool is_there = file_.contains(TIFFGetStrileOffset(tiff_.get(), index), length);
+    return length > most_allocated || !is_there ? 0 : length;
+  }
+
+  const File& file_;
+  TiffFile& tiff_;
+  std::uint32_t count_ = 0;
+  std::uint64_t longest_ = 0, all_ = 0, decoded_ = 0;
+};
+
+/// What decoding the image takes, besides its pixels in RGB and tables of WebP: words of its pixels; a part as it is
+/// stored, twice, and decoded, with as much of its codec's own.
+std::uint64_t bytes_to_decode(const Parts& parts, std::uint64_t pixels) {
+  constexpr std::uint64_t state = std::uint64_t{1} << 20;  // of a codec, whatever the image
+  return 4 * pixels + 2 * parts.longest() + 4 * std::min(parts.decoded(), most_allocated) + state;
+}
+
 /// What a JPEG strip or tile of the image is, by its header; nothing where that says nothing, or libtiff says more.
-std::optional<JpegContent> content_of(const File& file, TiffFile& tiff, std::uint32_t index) {
-  const std::uint64_t offset = TIFFGetStrileOffset(tiff.get(), index);
-  const std::uint64_t length = TIFFGetStrileByteCount(tiff.get(), index);
-  if (length == 0 || length > most_allocated || !file.contains(offset, length)) return {};
-  std::vector<std::byte> bytes(length), picture;
-  file.read(offset, bytes);
+std::optional<JpegContent> content_of(const std::vector<std::byte>& bytes) {
+  if (bytes.empty()) return {};
+  std::vector<std::byte> picture;
   try {
     const JpegContent content = append_picture(picture, bytes);
     return content.frame.components == 3 ? std::optional(content) : std::nullopt;
@@ -65,19 +114,17 @@ std::optional<JpegContent> content_of(const File& file, TiffFile& tiff, std::uin
 
 /// libtiff takes the components of a JPEG for what the tag says. Where the JPEG says something else, the tag is changed
 /// for this handle. \returns why that can't be told; empty: it can.
-std::string correct_colours(const File& file, TiffFile& tiff) {
+std::string correct_colours(TiffFile& tiff, const Parts& parts) {
   std::uint16_t compression = 0, photometric = 0;
   TIFFGetFieldDefaulted(tiff.get(), TIFFTAG_COMPRESSION, &compression);
   TIFFGetFieldDefaulted(tiff.get(), TIFFTAG_PHOTOMETRIC, &photometric);
   if (compression != COMPRESSION_JPEG || (photometric != PHOTOMETRIC_RGB && photometric != PHOTOMETRIC_YCBCR))
     return {};
   const Colour tag = photometric == PHOTOMETRIC_RGB ? Colour::rgb : Colour::ycbcr;
-  const bool tiled = TIFFIsTiled(tiff.get()) != 0;
-  const std::uint32_t count = tiled ? TIFFNumberOfTiles(tiff.get()) : TIFFNumberOfStrips(tiff.get());
   std::optional<JpegContent> first;
   std::optional<Colour> colour;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const std::optional<JpegContent> content = content_of(file, tiff, i);
+  for (std::uint32_t i = 0; i < parts.count(); ++i) {
+    const std::optional<JpegContent> content = content_of(parts.read(i));
     if (!content) continue;
     const std::optional<Colour> own = colour_of_jpeg(tag, content->marks);
     if (!own) return "its colours can't be told from PhotometricInterpretation and the JPEG's markers";
@@ -116,9 +163,10 @@ std::string fault_of_orientation(TiffFile& tiff) {
 
 }  // namespace
 
-AssociatedImage TiffContainer::read_associated(std::size_t index, const std::string& name) const {
+AssociatedImage TiffContainer::read_associated(const Slide::Impl& slide, std::size_t index) const {
+  const std::string name = "the associated image " + slide.info.associated.at(index);
   const auto fail = [&](const std::string& cause) {
-    throw_slide_error(file_.path(), "the associated image " + name + " can't be read: " + cause);
+    throw_slide_error(file_.path(), name + " can't be read: " + cause);
   };
   TiffFile tiff(file_, most_allocated, most_read_for_image);
   if (!tiff.set_directory(associated_.at(index))) fail(tiff.message());
@@ -131,19 +179,33 @@ AssociatedImage TiffContainer::read_associated(std::size_t index, const std::str
     fail("its compression " + std::to_string(compression) + " isn't supported");
   }
   if (const std::string fault = fault_of_orientation(tiff); !fault.empty()) fail(fault);
-  if (const std::string fault = correct_colours(file_, tiff); !fault.empty()) fail(fault);
+  std::uint32_t width = 0, height = 0;
+  TIFFGetField(tiff.get(), TIFFTAG_IMAGEWIDTH, &width);
+  TIFFGetField(tiff.get(), TIFFTAG_IMAGELENGTH, &height);
+  if (width == 0 || height == 0 || width > most_associated_pixels / height) {
+    fail("it has " + std::to_string(width) + " x " + std::to_string(height) + " pixels; expected 1 to 2^26");
+  }
+  const Parts parts(file_, tiff);
+  // Parts may share bytes, so that a small file could ask for any time.
+  if (parts.count() > Parts::most) fail("it has " + std::to_string(parts.count()) + " parts; expected 2^20 at most");
+  if (parts.all() > Parts::most_bytes) fail("its parts have more than 2^29 bytes");
+  const std::uint64_t bytes = bytes_to_decode(parts, std::uint64_t{width} * height);
+  DecodeMemory::Lease memory = memory_for(slide, name, bytes);
+  if (compression == COMPRESSION_WEBP) {
+    std::uint64_t tables = 0;
+    for (std::uint32_t i = 0; i < parts.count(); ++i) tables = std::max(tables, webp_table_bytes(parts.read(i)));
+    memory = {};
+    memory = memory_for(slide, name, bytes + tables);
+  }
+  if (const std::string fault = correct_colours(tiff, parts); !fault.empty()) fail(fault);
   keep_colours(tiff);
   std::string cause;
   RgbaReader reader(tiff, cause);
   if (!reader.is_open()) fail(tiff.has_message() ? tiff.message() : cause);
-  if (reader.width() == 0 || reader.height() == 0 || reader.width() > most_associated_pixels / reader.height()) {
-    fail("it has " + std::to_string(reader.width()) + " x " + std::to_string(reader.height()) +
-         " pixels; expected 1 to 2^26");
-  }
-  std::vector<std::uint32_t> samples(reader.width() * reader.height());
+  std::vector<std::uint32_t> samples(std::size_t{width} * height);
   if (!reader.read(samples)) fail(tiff.has_message() ? tiff.message() : "its samples are damaged");
   AssociatedImage image;
-  image.size = {static_cast<std::int64_t>(reader.width()), static_cast<std::int64_t>(reader.height())};
+  image.size = {width, height};
   image.pixels.reserve(3 * samples.size());
   for (const std::uint32_t sample : samples) {
     for (const std::uint32_t colour : {TIFFGetR(sample), TIFFGetG(sample), TIFFGetB(sample)}) {

@@ -23,8 +23,8 @@ class PlanesContainer final : public Container {
   explicit PlanesContainer(Planes planes) : planes_(std::move(planes)) {}
 
   IccProfile icc_profile(std::size_t level) const override { return planes_.front()->icc_profile(level); }
-  AssociatedImage read_associated(std::size_t index, const std::string&) const override {
-    return planes_.front()->read_associated(index);
+  AssociatedImage read_associated(const Slide::Impl& slide, std::size_t index) const override {
+    return impl_of(*planes_.front()).container->read_associated(slide, index);
   }
   std::uint64_t kept_bytes() const noexcept override {
     std::uint64_t bytes = 0;

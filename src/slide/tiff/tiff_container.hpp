@@ -59,7 +59,7 @@ class TiffContainer final : public Container {
   void add_associated(std::uint64_t directory) { associated_.push_back(directory); }
 
   IccProfile icc_profile(std::size_t level) const override;
-  AssociatedImage read_associated(std::size_t index, const std::string& name) const override;
+  AssociatedImage read_associated(const Slide::Impl& slide, std::size_t index) const override;
   bool guesses_levels() const noexcept override { return true; }
   void make_associated(std::size_t level) override;
   std::uint64_t kept_bytes() const noexcept override;
