@@ -4,12 +4,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <slidestream/pipeline.hpp>
 #include <string>
 #include <vector>
 
+#include "cli/listed_files.hpp"
 #include "cli/report.hpp"
 #include "cli/shortage.hpp"
 #include "cli/signals.hpp"
@@ -31,6 +33,7 @@ struct MergeArguments {
 };
 
 int merge(const MergeArguments& options) {
+  check_outside_images(std::filesystem::path(options.out) / "slides.csv");
   RunControl control;
   const SignalScope signals(control);
   const MergeResult merged = merge_ledgers(options.folders, options.out,

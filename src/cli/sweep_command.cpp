@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/listed_files.hpp"
 #include "cli/own_files.hpp"
 #include "cli/run_options.hpp"
 #include "cli/signals.hpp"
@@ -194,6 +195,7 @@ void conclude(const Sweep& sweep, const std::filesystem::path& folder) {
 int sweep_slides(const SweepCommandOptions& options) {
   const SweepOptions wanted = sweep_options(options);
   const std::string& folder = options.run.out;
+  for (const char* file : {"sweep.csv", "tuned.toml"}) check_unlisted_above(std::filesystem::path(folder) / file);
   // An earlier table is read, and refused where it is no sweep's.
   if (options.fresh) check_target(std::filesystem::path(folder) / "sweep.csv", options.run.overwrite);
   check_target(std::filesystem::path(folder) / "tuned.toml", options.run.overwrite);

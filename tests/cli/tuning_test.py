@@ -315,6 +315,16 @@ class Sweep(Case):
                 self.assertOneLine(run("sweep", slide, *arguments), 2, message)
         self.assertFalse(self.out.exists())
 
+    def test_a_folder_within_an_image(self):
+        slide = self.slide()
+        image = self.folder / "x.dicom"
+        self.assertDone(run("convert", slide, image, "-s", "input.mpp=0.25"))
+        before = sorted(image.iterdir())
+        for folder in image, image / "new":
+            result = run("sweep", slide, "--over", "pipeline.threads=1,2", "--out", folder)
+            self.assertOneLine(result, 2, "an image of this program; name another")
+        self.assertEqual(sorted(image.iterdir()), before)
+
 
 class Compare(Case):
     def results(self, name, *arguments):
