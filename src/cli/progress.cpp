@@ -76,7 +76,10 @@ void Estimate::slide_ended(const SlideResult& slide, std::uint64_t bytes) {
   ended_bytes_ += static_cast<double>(bytes);
   if (slide.width <= 0) return;
   ++ended_with_size_;
-  ended_pixels_ += static_cast<double>(slide.width) * static_cast<double>(slide.height);
+  // Of a volume voxels are counted.
+  const auto depth = std::ranges::find(slide.values, std::string("volume.depth"), &NamedValue::name);
+  ended_pixels_ += static_cast<double>(slide.width) * static_cast<double>(slide.height) *
+                   (depth == slide.values.end() ? 1.0 : depth->value);
 }
 
 double Estimate::fraction_by_bytes(const Progress& progress) const {

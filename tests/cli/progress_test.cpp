@@ -124,6 +124,21 @@ TEST_CASE("long paths lose their middle") {
   CHECK(shortened_path("slides/a.svs", 2, plain) == "...");
 }
 
+TEST_CASE("voxels of volumes that ended are behind the estimate") {
+  Estimate estimate(10'000, 4);
+  Progress progress;
+  progress.slides_total = 4;
+  progress.pixels = progress.pixels_started = 6000;
+  SlideResult volume = slide_of(20, 10);
+  volume.values = {{"volume.depth", 30}};
+  estimate.slide_ended(volume, 2500);
+  CHECK(estimate.fraction(progress) == doctest::Approx(0.25));
+  // Half of the second one.
+  progress.pixels_started = 12'000;
+  progress.pixels = 9000;
+  CHECK(estimate.fraction(progress) == doctest::Approx(0.375));
+}
+
 TEST_CASE("where the sizes of the files are known the estimate goes by bytes") {
   Estimate estimate(10'000, 4);
   Progress progress;
