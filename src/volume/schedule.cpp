@@ -6,6 +6,12 @@
 #include <utility>
 
 namespace slidestream::volume {
+namespace {
+
+/// Fragments that a GPU computes, once it was full, until it gets a little more.
+constexpr std::size_t computed_until_wider = 16;
+
+}  // namespace
 
 Schedule::Schedule(const std::vector<NetworkNeeds>& networks, std::size_t fragments, std::uint64_t budget,
                    std::size_t workers, const ScheduleGpus& gpus, std::size_t layers)
@@ -15,23 +21,31 @@ Schedule::Schedule(const std::vector<NetworkNeeds>& networks, std::size_t fragme
       fragments_(fragments),
       layers_(layers),
       host_{budget},
-      workers_(std::max<std::size_t>(workers, 1)) {
+      workers_(std::max<std::size_t>(workers, 1)),
+      waiting_(networks.size()) {
   if (networks.empty() || fragments == 0 || (networks.size() != 1 && networks.size() != fragments)) {
     throw std::invalid_argument("volumes have one network, or one per fragment");
   }
+  least_of_one_ = networks.front().loaded + networks.front().run;
+  for (const NetworkNeeds& needs : networks) {
+    most_of_one_ = std::max(most_of_one_, needs.loaded + needs.run);
+    least_of_one_ = std::min(least_of_one_, needs.loaded + needs.run);
+    most_run_ = std::max(most_run_, needs.run);
+  }
   for (std::size_t i = 0; i < places_.size(); ++i) {
-    for (const NetworkNeeds& needs : networks) places_[i].networks.push_back({needs});
-    if (has_gpus_) places_[i].own.budget = gpus.budgets[i];
+    Place& place = places_[i];
+    place.networks.resize(networks.size());
+    for (std::size_t network = 0; network < networks.size(); ++network) {
+      place.networks[network].needs = networks[network];
+    }
+    place.most = workers_;
+    if (has_gpus_) place.own.budget = place.whole = gpus.budgets[i];
   }
 }
 
 std::uint64_t Schedule::most_for_volume() const noexcept {
   if (has_gpus_) return host_.budget;
-  std::uint64_t most = 0;
-  for (const NetworkState& network : places_.front().networks) {
-    most = std::max(most, network.needs.loaded + network.needs.run);
-  }
-  return host_.budget > most ? host_.budget - most : 0;
+  return host_.budget > most_of_one_ ? host_.budget - most_of_one_ : 0;
 }
 
 std::optional<std::vector<std::size_t>> Schedule::admit(std::size_t number, std::uint64_t bytes) {
@@ -40,45 +54,54 @@ std::optional<std::vector<std::size_t>> Schedule::admit(std::size_t number, std:
   std::uint64_t most = most_for_volume();
   if (!volumes_.empty() && !has_gpus_) {
     // Another one mustn't keep workers from computing.
-    std::uint64_t run = 0;
-    for (const NetworkState& network : places_.front().networks) run = std::max(run, network.needs.run);
-    const std::uint64_t others = run * (std::min(workers_, fragments_) - 1);
+    const std::uint64_t others = most_run_ * (std::min(workers_, fragments_) - 1);
     most = most > others ? most - others : 0;
   }
   if (all > most) return std::nullopt;
   std::optional<std::vector<std::size_t>> way(std::in_place);
-  if (!has_gpus_) way = make_way(places_.front(), bytes, work(), none);
+  if (!has_gpus_) way = make_way(places_.front(), bytes, none);
   if (!way) return std::nullopt;
   host_.used += bytes;
   VolumeState& state = volumes_.emplace_back();
   state.number = number;
   state.bytes = bytes;
-  state.left.resize(fragments_);
-  std::iota(state.left.begin(), state.left.end(), std::size_t{0});
+  for (std::size_t i = 0; i < fragments_; ++i) state.left.insert(state.left.end(), i);
   state.layers.resize(layers_);
   for (std::size_t i = 0; layers_ > 0 && i < fragments_; ++i) ++state.layers[layer_of(i)];
+  open_layers(state);
+  count_all();
   return way;
 }
 
-void Schedule::ready(std::size_t number) { volume(number).ready = true; }
+void Schedule::ready(std::size_t number) {
+  volume(number).ready = true;
+  count_all();
+}
 
-void Schedule::drop(std::size_t number) { volume(number).left.clear(); }
+void Schedule::drop(std::size_t number) {
+  VolumeState& state = volume(number);
+  if (state.left.empty()) return;
+  state.left.clear();
+  count_all();
+}
 
 void Schedule::release(std::size_t number) {
   const VolumeState& state = volume(number);
   if (state.running > 0) throw std::logic_error("a volume leaves while it is computed");
   host_.used -= state.bytes;
   std::erase_if(volumes_, [number](const VolumeState& each) { return each.number == number; });
+  count_all();
 }
 
 std::optional<ScheduleStep> Schedule::next() {
-  const std::vector<std::size_t> waiting = work();
+  if (are_being_read_) return std::nullopt;
   std::vector<std::size_t> order(places_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [this](std::size_t i) { return places_[i].running; });
   for (const std::size_t i : order) {
-    if (places_[i].running == workers_) continue;
-    auto step = next_at(places_[i], waiting);
+    Place& place = places_[i];
+    if (place.running + (is_narrow(place) && place.ahead ? 1 : 0) >= place.most) continue;
+    auto step = next_at(place);
     if (!step) continue;
     step->place = i;
     return step;
@@ -86,14 +109,9 @@ std::optional<ScheduleStep> Schedule::next() {
   return std::nullopt;
 }
 
-std::optional<ScheduleStep> Schedule::next_at(Place& place, const std::vector<std::size_t>& waiting) {
-  std::vector<std::size_t> absent;
-  for (std::size_t i = 0; i < networks(); ++i) {
-    const NetworkState& network = place.networks[i];
-    if (waiting[i] == 0) continue;
-    if (network.state == State::absent && (waiting[i] > 1 || !is_elsewhere(i, place))) absent.push_back(i);
-    if (network.state != State::loaded || (runs_ > 0 && network.running == runs_)) continue;
-    auto way = make_way(place, network.needs.run, waiting, i);
+std::optional<ScheduleStep> Schedule::next_at(Place& place) {
+  for (const std::size_t i : place.usable) {
+    auto way = make_way(place, place.networks[i].needs.run, i);
     if (!way) continue;
     ScheduleStep step = begin(place, i);
     step.unload = std::move(*way);
@@ -101,11 +119,13 @@ std::optional<ScheduleStep> Schedule::next_at(Place& place, const std::vector<st
   }
   // One worker is left for the network that is loaded ahead.
   if (place.ahead && place.running + 1 >= workers_) return std::nullopt;
-  std::ranges::stable_sort(absent, std::ranges::greater{},
-                           [&](std::size_t i) { return std::pair(!is_elsewhere(i, place), waiting[i]); });
-  for (const std::size_t i : absent) {
+  const Memory& there = memory(place);
+  if (least_of_one_ > there.budget - there.used + place.idle_bytes) return std::nullopt;
+  for (const auto& [is_first, waiting, from_end] : place.wanted) {
+    if (!is_first && waiting == 1) break;
+    const std::size_t i = none - from_end;
     NetworkState& network = place.networks[i];
-    auto way = make_way(place, network.needs.loaded + network.needs.run, waiting, i);
+    auto way = make_way(place, network.needs.loaded + network.needs.run, i);
     if (!way) continue;
     memory(place).used += network.needs.loaded;
     network.state = State::loading;
@@ -118,39 +138,25 @@ std::optional<ScheduleStep> Schedule::next_at(Place& place, const std::vector<st
   return std::nullopt;
 }
 
-/// The absent network with the most work that no other GPU has; nothing where enough wait for a worker.
-std::optional<std::size_t> Schedule::to_load(const Place& place, const std::vector<std::size_t>& waiting) const {
-  std::optional<std::size_t> found;
-  std::size_t spare = 0;
-  for (std::size_t i = 0; i < networks(); ++i) {
-    const NetworkState& network = place.networks[i];
-    if (waiting[i] == 0) continue;
-    if (network.state == State::loaded && network.running == 0) ++spare;
-    const bool is_absent = network.state == State::absent && !is_elsewhere(i, place);
-    if (is_absent && (!found || waiting[i] > waiting[*found])) found = i;
-  }
-  return spare < workers_ ? found : std::nullopt;
-}
-
 std::optional<ScheduleLoad> Schedule::next_load() {
   if (!has_gpus_) return std::nullopt;
-  const bool are_being_read = std::ranges::none_of(volumes_, &VolumeState::ready);
-  const std::vector<std::size_t> waiting = work(are_being_read);
   for (std::size_t i = 0; i < places_.size(); ++i) {
     Place& place = places_[i];
-    if (place.ahead) continue;
+    if (place.ahead || is_narrow(place)) continue;
     // A GPU that isn't busy has work that another one may take up.
-    if (place.running < workers_ && !are_being_read) continue;
-    const auto network = to_load(place, waiting);
-    if (!network) continue;
-    NetworkState& state = place.networks[*network];
-    auto way = make_way(place, state.needs.loaded + state.needs.run, waiting, *network, true);
+    if (place.running < workers_ && !are_being_read_) continue;
+    // Enough wait for a worker, or another GPU has all of the rest.
+    if (place.spare >= workers_ || place.wanted.empty() || !std::get<0>(*place.wanted.begin())) continue;
+    const std::size_t network = none - std::get<2>(*place.wanted.begin());
+    NetworkState& state = place.networks[network];
+    auto way = make_way(place, state.needs.loaded + state.needs.run, network, true);
     if (!way) continue;
     memory(place).used += state.needs.loaded;
     state.state = State::loading;
     place.ahead = network;
     ++loads_;
-    return ScheduleLoad{*network, i, std::move(*way)};
+    file(network);
+    return ScheduleLoad{network, i, std::move(*way)};
   }
   return std::nullopt;
 }
@@ -164,35 +170,149 @@ void Schedule::loaded(std::size_t network, std::size_t place) {
   Place& at = places_[place];
   at.networks[network].state = State::loaded;
   if (at.ahead == network) at.ahead.reset();
+  file(network);
+}
+
+void Schedule::not_loaded(std::size_t network, std::size_t place) {
+  Place& at = places_[place];
+  at.networks[network].state = State::absent;
+  memory(at).used -= at.networks[network].needs.loaded;
+  if (at.ahead == network) at.ahead.reset();
+  file(network);
 }
 
 bool Schedule::done(const FragmentTask& task, std::size_t place) {
   Place& at = places_[place];
-  NetworkState& network = at.networks[task.network];
-  memory(at).used -= network.needs.run;
-  --network.running;
-  --at.running;
+  end(task, at);
   VolumeState& state = volume(task.volume);
-  --state.running;
-  if (layers_ > 0) --state.layers[layer_of(task.fragment)];
+  if (layers_ > 0) {
+    --state.layers[layer_of(task.fragment)];
+    open_layers(state);
+  }
+  file(task.network);
+  widen(at);
   return state.running == 0 && state.left.empty();
 }
 
-std::vector<std::size_t> Schedule::work(bool also_unread) const {
-  std::vector<std::size_t> waiting(networks());
-  for (const VolumeState& state : volumes_) {
-    if (!state.ready && !also_unread) continue;
-    for (const std::size_t fragment : state.left) {
-      if (may_begin(state, fragment)) ++waiting[network_of(fragment)];
-    }
-  }
-  return waiting;
+ScheduleFull Schedule::full(const FragmentTask& task, std::size_t place, bool is_loaded) {
+  Place& at = places_[place];
+  ScheduleFull found;
+  found.alone = at.running == 1 && !at.ahead;
+  if (!found.alone) take_back(task, place, is_loaded);
+  found.unload = narrow(at, found.alone ? task.network : none);
+  return found;
 }
 
-bool Schedule::may_begin(const VolumeState& volume, std::size_t fragment) const noexcept {
-  if (layers_ == 0) return true;
-  const auto first = std::ranges::find_if(volume.layers, [](std::size_t left) { return left > 0; });
-  return layer_of(fragment) <= static_cast<std::size_t>(first - volume.layers.begin()) + 1;
+std::vector<std::size_t> Schedule::full_ahead(std::size_t network, std::size_t place) {
+  not_loaded(network, place);
+  return narrow(places_[place], none);
+}
+
+std::optional<std::vector<std::size_t>> Schedule::close(const FragmentTask& task, std::size_t place, bool is_loaded) {
+  Place& at = places_[place];
+  const bool is_last =
+      std::ranges::none_of(places_, [&](const Place& other) { return &other != &at && other.most > 0; });
+  if (is_last) return std::nullopt;
+  take_back(task, place, is_loaded);
+  auto way = narrow(at, none);
+  at.most = 0;
+  return way;
+}
+
+/// The step ended, and its fragment waits again.
+void Schedule::take_back(const FragmentTask& task, std::size_t place, bool is_loaded) {
+  end(task, places_[place]);
+  if (!is_loaded) not_loaded(task.network, place);
+  volume(task.volume).left.insert(task.fragment);
+  ++waiting_[task.network];
+  file(task.network);
+}
+
+/// What the GPU has is all that it gets. Whatever nobody uses makes way, but `keep`.
+std::vector<std::size_t> Schedule::narrow(Place& place, std::size_t keep) {
+  std::vector<std::size_t> way;
+  for (const Idle& each : place.idle) {
+    if (none - std::get<2>(each) != keep) way.push_back(none - std::get<2>(each));
+  }
+  Memory& there = memory(place);
+  for (const std::size_t i : way) {
+    place.networks[i].state = State::absent;
+    there.used -= place.networks[i].needs.loaded;
+    file(i);
+  }
+  there.budget = std::min(there.budget, std::max(there.used, most_of_one_));
+  place.most = std::max<std::size_t>(place.running, 1);
+  place.computed = 0;
+  return way;
+}
+
+void Schedule::widen(Place& place) {
+  if (!is_narrow(place) || place.most == 0 || ++place.computed < computed_until_wider) return;
+  place.computed = 0;
+  place.most = std::min(place.most + 1, workers_);
+  place.own.budget = std::min(place.own.budget + most_of_one_, place.whole);
+}
+
+/// Counts what waits, where that changed by a volume.
+void Schedule::count_all() {
+  are_being_read_ = std::ranges::none_of(volumes_, &VolumeState::ready);
+  std::ranges::fill(waiting_, std::size_t{0});
+  for (const VolumeState& state : volumes_) {
+    if (!state.ready && !(has_gpus_ && are_being_read_)) continue;
+    for (auto each = state.left.begin(); each != state.left.end() && *each < state.end; ++each) {
+      ++waiting_[network_of(*each)];
+    }
+  }
+  for (std::size_t i = 0; i < networks(); ++i) file(i);
+}
+
+/// Puts a network where decisions look for it: behind each change of its state, or of what waits for it.
+void Schedule::file(std::size_t network) {
+  for (Place& place : places_) file(place, network);
+}
+
+void Schedule::file(Place& place, std::size_t network) {
+  NetworkState& state = place.networks[network];
+  const std::size_t waiting = waiting_[network];
+  const bool is_usable = state.state == State::loaded && waiting > 0 && (runs_ == 0 || state.running < runs_);
+  if (is_usable && !state.usable) place.usable.insert(network);
+  if (!is_usable && state.usable) place.usable.erase(network);
+  state.usable = is_usable;
+  std::optional<Wanted> wanted;
+  if (state.state == State::absent && waiting > 0) {
+    wanted = Wanted(!is_elsewhere(network, place), waiting, none - network);
+  }
+  if (wanted != state.wanted) {
+    if (state.wanted) place.wanted.erase(*state.wanted);
+    if (wanted) place.wanted.insert(*wanted);
+    state.wanted = wanted;
+  }
+  std::optional<Idle> idle;
+  if (state.state == State::loaded && state.running == 0) idle = Idle(waiting == 0, state.last_used, none - network);
+  if (idle == state.idle) return;
+  if (state.idle) {
+    place.idle.erase(*state.idle);
+    place.idle_bytes -= state.needs.loaded;
+    place.spare -= std::get<0>(*state.idle) ? 0 : 1;
+  }
+  if (idle) {
+    place.idle.insert(*idle);
+    place.idle_bytes += state.needs.loaded;
+    place.spare += std::get<0>(*idle) ? 0 : 1;
+  }
+  state.idle = idle;
+}
+
+/// Of its fragments those of the first layer that isn't done, and of the next one, may be begun.
+void Schedule::open_layers(VolumeState& volume) {
+  while (volume.first_layer < layers_ && volume.layers[volume.first_layer] == 0) ++volume.first_layer;
+  const std::size_t closed = volume.first_layer + 2;
+  const std::size_t end = closed < layers_ ? (closed * fragments_ + layers_ - 1) / layers_ : fragments_;
+  for (auto each = volume.left.lower_bound(volume.end); each != volume.left.end() && *each < end; ++each) {
+    ++waiting_[network_of(*each)];
+    file(network_of(*each));
+  }
+  volume.end = end;
 }
 
 Schedule::VolumeState& Schedule::volume(std::size_t number) {
@@ -209,46 +329,48 @@ ScheduleStep Schedule::begin(Place& place, std::size_t network) {
   memory(place).used += place.networks[network].needs.run;
   for (VolumeState& state : volumes_) {
     if (!state.ready) continue;
-    const auto found = std::ranges::find(state.left, network, [this](std::size_t i) { return network_of(i); });
-    if (found == state.left.end() || !may_begin(state, *found)) continue;
+    const auto found = networks() == 1 ? state.left.begin() : state.left.find(network);
+    if (found == state.left.end() || *found >= state.end) continue;
     ScheduleStep step;
     step.task = {state.number, *found, network};
     state.left.erase(found);
     ++state.running;
+    --waiting_[network];
+    file(network);
     return step;
   }
   throw std::logic_error("no fragment waits for the network");
 }
 
+void Schedule::end(const FragmentTask& task, Place& place) {
+  NetworkState& network = place.networks[task.network];
+  memory(place).used -= network.needs.run;
+  --network.running;
+  --place.running;
+  --volume(task.volume).running;
+}
+
 /// Unloads as many idle networks as `bytes` need: first those without work, and of these the ones that were used last.
 /// Networks are used in turn, so that it is longest until these are used again. Nothing changes if that isn't enough.
 /// \param keeps_work  those with work stay
-std::optional<std::vector<std::size_t>> Schedule::make_way(Place& place, std::uint64_t bytes,
-                                                           const std::vector<std::size_t>& waiting, std::size_t keep,
+std::optional<std::vector<std::size_t>> Schedule::make_way(Place& place, std::uint64_t bytes, std::size_t keep,
                                                            bool keeps_work) {
-  std::vector<NetworkState>& networks = place.networks;
-  Memory& memory = this->memory(place);
-  std::vector<std::size_t> idle;
-  for (std::size_t i = 0; i < networks.size(); ++i) {
-    const bool is_idle = networks[i].state == State::loaded && networks[i].running == 0;
-    if (is_idle && i != keep && !(keeps_work && waiting[i] > 0)) idle.push_back(i);
-  }
-  std::ranges::sort(idle, [&](std::size_t a, std::size_t b) {
-    const bool a_works = waiting[a] > 0;
-    const bool b_works = waiting[b] > 0;
-    return a_works != b_works ? b_works : networks[a].last_used > networks[b].last_used;
-  });
+  Memory& there = memory(place);
+  std::uint64_t free = there.budget - there.used;
+  if (bytes > free + place.idle_bytes) return std::nullopt;
   std::vector<std::size_t> way;
-  std::uint64_t free = memory.budget - memory.used;
-  for (const std::size_t i : idle) {
-    if (bytes <= free) break;
-    free += networks[i].needs.loaded;
+  for (const auto& [has_none, last_used, from_end] : place.idle) {
+    if (bytes <= free || (keeps_work && !has_none)) break;
+    const std::size_t i = none - from_end;
+    if (i == keep) continue;
+    free += place.networks[i].needs.loaded;
     way.push_back(i);
   }
   if (bytes > free) return std::nullopt;
   for (const std::size_t i : way) {
-    networks[i].state = State::absent;
-    memory.used -= networks[i].needs.loaded;
+    place.networks[i].state = State::absent;
+    there.used -= place.networks[i].needs.loaded;
+    file(i);
   }
   return way;
 }

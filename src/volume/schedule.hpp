@@ -2,7 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <set>
+#include <tuple>
 #include <vector>
 
 namespace slidestream::volume {
@@ -41,7 +44,16 @@ struct ScheduleLoad {
   std::vector<std::size_t> unload;  ///< networks that make way first; nobody uses them, and they have no work
 };
 
-/// Decides what is in memory and what is computed next. It counts memory and does no work. Not thread-safe.
+/// What becomes of a step that found its GPU full.
+struct ScheduleFull {
+  /// No other fragment is computed or network loaded there: the step is still begun, and waits for others' memory. Else
+  /// it ended, and its fragment waits again.
+  bool alone = false;
+  std::vector<std::size_t> unload;  ///< networks that make way; nobody uses them
+};
+
+/// Decides what is in memory and what is computed next. It counts memory and does no work. Not thread-safe. A decision
+/// takes time for what changes, and not for all fragments that wait.
 ///
 /// Each volume, network and running fragment reserves its memory, and what doesn't fit waits. A volume is only admitted
 /// if room for one more network with one fragment is left. So one of the fragments can always be computed: with nothing
@@ -54,6 +66,9 @@ struct ScheduleLoad {
 /// is next. A network that another GPU has is loaded once more only for two fragments or more, and after all others.
 /// Workers end with their networks at about the same time. So each GPU loads as many ahead as it has workers, one at a
 /// time, in memory that no network with work has. It begins with that while the first volumes are read.
+///
+/// Others may take a GPU's memory. One that was found full gets no more than it has then, in memory and fragments at a
+/// time, and loads nothing ahead. With each few fragments that it computes it gets a little more, up to what it had.
 class Schedule {
  public:
   /// \param networks  one, or one per fragment. \param budget  bytes of the host
@@ -82,8 +97,18 @@ class Schedule {
   std::optional<ScheduleLoad> next_load();
   /// The network of a step with `load`, or of a load ahead, was loaded.
   void loaded(std::size_t network, std::size_t place = 0);
+  /// It couldn't be loaded. A step goes on to its end.
+  void not_loaded(std::size_t network, std::size_t place);
   /// A step ended. \return whether it was the last one of its volume that was left or being computed
   bool done(const FragmentTask& task, std::size_t place = 0);
+
+  /// A step finds its GPU full. \param is_loaded  whether its network is
+  ScheduleFull full(const FragmentTask& task, std::size_t place, bool is_loaded);
+  /// A load ahead finds its GPU full, and ended. \return the networks that make way; nobody uses them
+  std::vector<std::size_t> full_ahead(std::size_t network, std::size_t place);
+  /// The GPU of a step that is alone stays full: nothing more is begun there, and the fragment waits for another GPU.
+  /// \return the networks that make way; nothing where it is the only GPU that is left: then nothing changes
+  std::optional<std::vector<std::size_t>> close(const FragmentTask& task, std::size_t place, bool is_loaded);
 
   /// Bytes of the host that are reserved, or of a GPU.
   std::uint64_t used() const noexcept { return host_.used; }
@@ -94,11 +119,21 @@ class Schedule {
 
  private:
   enum class State { absent, loading, loaded };
+  /// An absent network with work: whether no other GPU has it, fragments that wait, number from the end. The greatest
+  /// is loaded first.
+  using Wanted = std::tuple<bool, std::size_t, std::size_t>;
+  /// A network that nobody uses: whether it has no work, its last use, number from the end. The greatest makes way
+  /// first.
+  using Idle = std::tuple<bool, std::uint64_t, std::size_t>;
   struct NetworkState {
     NetworkNeeds needs;
     State state = State::absent;
     std::size_t running = 0;
     std::uint64_t last_used = 0;
+    // Where it is filed in its place.
+    bool usable = false;
+    std::optional<Wanted> wanted;
+    std::optional<Idle> idle;
   };
   struct Memory {
     std::uint64_t budget = 0;
@@ -106,15 +141,25 @@ class Schedule {
   };
   struct Place {
     std::vector<NetworkState> networks;
-    Memory own;  ///< of a GPU
+    Memory own;                ///< of a GPU
+    std::uint64_t whole = 0;   ///< its budget where it wasn't full
+    std::size_t most = 0;      ///< fragments at a time; 0: closed
+    std::size_t computed = 0;  ///< fragments since it was full, or got more
     std::size_t running = 0;
     std::optional<std::size_t> ahead;  ///< the network that is loaded ahead
+    std::set<std::size_t> usable;      ///< loaded networks with work that may compute one more fragment
+    std::set<Wanted, std::greater<>> wanted;
+    std::set<Idle, std::greater<>> idle;
+    std::uint64_t idle_bytes = 0;
+    std::size_t spare = 0;  ///< idle networks with work
   };
   struct VolumeState {
     std::size_t number = 0;
     std::uint64_t bytes = 0;
     bool ready = false;
-    std::vector<std::size_t> left;    ///< fragments that weren't begun, ascending
+    std::set<std::size_t> left;       ///< fragments that weren't begun
+    std::size_t end = 0;              ///< of fragments that may be begun
+    std::size_t first_layer = 0;      ///< that isn't done
     std::vector<std::size_t> layers;  ///< fragments of each layer that aren't done
     std::size_t running = 0;
   };
@@ -123,16 +168,20 @@ class Schedule {
   std::size_t network_of(std::size_t fragment) const noexcept { return networks() == 1 ? 0 : fragment; }
   Memory& memory(Place& place) noexcept { return has_gpus_ ? place.own : host_; }
   bool is_elsewhere(std::size_t network, const Place& place) const noexcept;
+  bool is_narrow(const Place& place) const noexcept { return place.most < workers_ || place.own.budget < place.whole; }
   std::size_t layer_of(std::size_t fragment) const noexcept { return fragment * layers_ / fragments_; }
-  bool may_begin(const VolumeState& volume, std::size_t fragment) const noexcept;
-  /// Fragments that wait and may be begun, by network. \param also_unread  of volumes that aren't ready, too
-  std::vector<std::size_t> work(bool also_unread = false) const;
   VolumeState& volume(std::size_t number);
-  std::optional<ScheduleStep> next_at(Place& place, const std::vector<std::size_t>& waiting);
+  void count_all();
+  void file(std::size_t network);
+  void file(Place& place, std::size_t network);
+  std::optional<ScheduleStep> next_at(Place& place);
   ScheduleStep begin(Place& place, std::size_t network);
-  std::optional<std::size_t> to_load(const Place& place, const std::vector<std::size_t>& waiting) const;
-  std::optional<std::vector<std::size_t>> make_way(Place& place, std::uint64_t bytes,
-                                                   const std::vector<std::size_t>& waiting, std::size_t keep,
+  void end(const FragmentTask& task, Place& place);
+  void open_layers(VolumeState& volume);
+  void take_back(const FragmentTask& task, std::size_t place, bool is_loaded);
+  void widen(Place& place);
+  std::vector<std::size_t> narrow(Place& place, std::size_t keep);
+  std::optional<std::vector<std::size_t>> make_way(Place& place, std::uint64_t bytes, std::size_t keep,
                                                    bool keeps_work = false);
 
   static constexpr auto none = static_cast<std::size_t>(-1);
@@ -146,7 +195,13 @@ class Schedule {
   std::size_t workers_;
   std::uint64_t clock_ = 0;
   std::size_t loads_ = 0;
+  std::uint64_t most_of_one_ = 0;   ///< bytes of a network with a fragment
+  std::uint64_t least_of_one_ = 0;  ///< likewise
+  std::uint64_t most_run_ = 0;
   std::vector<VolumeState> volumes_;  ///< admitted ones, in the order of admission
+  bool are_being_read_ = true;        ///< no volume is ready
+  /// Fragments that wait and may be begun, by network; on GPUs also of volumes that aren't ready, while none is.
+  std::vector<std::size_t> waiting_;
 };
 
 }  // namespace slidestream::volume

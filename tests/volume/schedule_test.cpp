@@ -7,6 +7,7 @@
 #include <random>
 #include <set>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 namespace slidestream::volume {
@@ -390,6 +391,83 @@ TEST_CASE("a volume that was dropped ends with its last running fragment") {
   CHECK(schedule.admit(8, 85));
   CHECK_THROWS_AS(schedule.ready(9), std::logic_error);
   CHECK_THROWS_AS(Schedule({{1, 1}, {1, 1}}, 3, 100, 1), std::invalid_argument);
+}
+
+TEST_CASE("a GPU that is full gets what it has, its fragment waits, and with time it gets more") {
+  const std::vector<NetworkNeeds> networks(8, {100, 0});
+  Schedule schedule(networks, 8, 100, 3, ScheduleGpus{{800}, 1});
+  for (std::size_t volume = 0; volume < 8; ++volume) {
+    REQUIRE(schedule.admit(volume, 10));
+    schedule.ready(volume);
+  }
+  std::vector<ScheduleStep> running;
+  const auto take = [&] {
+    while (auto step = schedule.next()) {
+      if (step->load) schedule.loaded(step->task.network);
+      running.push_back(std::move(*step));
+    }
+  };
+  take();
+  REQUIRE(running.size() == 3);
+  const auto ahead = schedule.next_load();
+  REQUIRE(ahead);
+  // The load ahead finds no memory, and neither does a fragment.
+  CHECK(schedule.full_ahead(ahead->network, 0).empty());
+  CHECK(schedule.used_of_gpu(0) == 300);
+  CHECK_FALSE(schedule.next_load());
+  const FragmentTask back = running.back().task;
+  running.pop_back();
+  const ScheduleFull full = schedule.full(back, 0, true);
+  CHECK_FALSE(full.alone);
+  CHECK(full.unload == std::vector<std::size_t>{back.network});
+  CHECK(schedule.used_of_gpu(0) == 200);
+  // It waits until one of the others has ended.
+  CHECK_FALSE(schedule.next());
+  CHECK_FALSE(schedule.next_load());
+  schedule.done(running.back().task);
+  running.pop_back();
+  take();
+  CHECK(running.size() == 2);
+  CHECK(schedule.used_of_gpu(0) <= 200);
+  std::set<std::pair<std::size_t, std::size_t>> done;
+  std::size_t most = 0;
+  while (!running.empty()) {
+    most = std::max(most, running.size());
+    done.insert({running.front().task.volume, running.front().task.fragment});
+    schedule.done(running.front().task);
+    running.erase(running.begin());
+    take();
+  }
+  CHECK(most == 3);
+  CHECK(done.size() == 63);
+}
+
+TEST_CASE("a fragment that is alone on a full GPU keeps its place, and its GPU is closed where there is another") {
+  const std::vector<NetworkNeeds> networks(2, {100, 0});
+  Schedule schedule(networks, 2, 100, 1, ScheduleGpus{{200, 200}, 1});
+  REQUIRE(schedule.admit(0, 10));
+  schedule.ready(0);
+  const auto first = schedule.next();
+  const auto second = schedule.next();
+  REQUIRE((first && second && first->place == 0 && second->place == 1));
+  for (const auto& step : {*first, *second}) {
+    const ScheduleFull full = schedule.full(step.task, step.place, false);
+    CHECK(full.alone);
+    CHECK(full.unload.empty());
+  }
+  CHECK(schedule.close(first->task, 0, false) == std::vector<std::size_t>{});
+  CHECK(schedule.used_of_gpu(0) == 0);
+  // The last one stays open.
+  CHECK_FALSE(schedule.close(second->task, 1, false));
+  CHECK_FALSE(schedule.next());
+  schedule.loaded(second->task.network, 1);
+  CHECK_FALSE(schedule.done(second->task, 1));
+  const auto again = schedule.next();
+  REQUIRE(again);
+  CHECK(again->place == 1);
+  CHECK(again->task.fragment == first->task.fragment);
+  schedule.loaded(again->task.network, 1);
+  CHECK(schedule.done(again->task, 1));
 }
 
 }  // namespace
