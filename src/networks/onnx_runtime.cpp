@@ -137,6 +137,14 @@ bool says_no_memory(std::string_view message) {
          static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES));
 }
 
+bool says_gpu_is_full(std::string_view message) {
+  constexpr std::array<std::string_view, 5> signs = {"CUDA failure 2:", "cudaErrorMemoryAllocation",
+                                                     "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED",
+                                                     "CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED"};
+  return std::ranges::any_of(signs,
+                             [&](std::string_view sign) { return message.find(sign) != std::string_view::npos; });
+}
+
 std::shared_ptr<const OnnxRuntime> OnnxRuntime::load(const std::string& named) {
   // A process can have but one environment of the library. Never given back: when the program ends, what the library
   // needs for that may be gone before.

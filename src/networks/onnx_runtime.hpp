@@ -20,6 +20,9 @@ std::string cause_in(std::string_view message);
 /// have so much: that is a fault of the network, or of tiles.
 bool says_no_memory(std::string_view message);
 
+/// Whether such a message says that a GPU's memory lacks, where CUDA and its libraries say so themselves.
+bool says_gpu_is_full(std::string_view message);
+
 /// A loaded library. Immutable, shared by all threads; it stays loaded until the program ends.
 class OnnxRuntime {
  public:

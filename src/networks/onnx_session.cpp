@@ -140,7 +140,8 @@ void OnnxSession::load_channels_last(const std::string& file) {
   session_ = {};
   try {
     load(file, true);
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (says_gpu_is_full(error.what())) throw;
     // This version doesn't know how.
     load(file, false);
   }

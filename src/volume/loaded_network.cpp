@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <slidestream/error.hpp>
 #include <utility>
 
 #include "networks/network_gpus.hpp"
 #include "networks/normalisation.hpp"
+#include "networks/onnx_runtime.hpp"
 #include "networks/tile_planes.hpp"
+#include "runtime/device_full.hpp"
 
 namespace slidestream::volume {
 
@@ -53,11 +56,16 @@ void LoadedNetwork::run(const FragmentMemory& memory, const Terminator& by) cons
 }
 
 void LoadedNetwork::run(const OnnxSession::Value& input, OnnxSession::Value& output, const Terminator& by) const {
+  const int gpu = session_->place().gpu;
   try {
     session_->run(input, output, by);
-  } catch (const Error&) {
+  } catch (const std::bad_alloc&) {
+    if (gpu < 0) throw;
+    throw runtime::DeviceFullError("there is no memory for it");
+  } catch (const Error& error) {
     // A lost GPU fails every call, and what it says then is clearer.
-    if (session_->place().gpu >= 0) static_cast<void>(networks::free_memory(session_->place().gpu));
+    if (gpu >= 0) static_cast<void>(networks::free_memory(gpu));
+    if (gpu >= 0 && networks::says_gpu_is_full(error.what())) throw runtime::DeviceFullError(error.what());
     throw;
   }
 }

@@ -36,7 +36,8 @@ class LoadedNetwork {
   void terminate(const Terminator& run) const noexcept { session_->terminate(run, true); }
 
   /// Computes a fragment: fills `values`, or `scores`.
-  /// \throws Error in one line without the file's name; CudaError where the GPU is lost
+  /// \throws Error in one line without the file's name; DeviceFullError where the GPU has no memory for it; CudaError
+  ///   where it is lost
   void run(const FragmentMemory& memory, const Terminator& by) const;
 
  private:

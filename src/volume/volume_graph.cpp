@@ -11,17 +11,18 @@
 #include <filesystem>
 #include <mutex>
 #include <new>
+#include <set>
 #include <slidestream/error.hpp>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "networks/network_shapes.hpp"
-#include "output/folders.hpp"
-#include "output/names.hpp"
+#include "runtime/device_full.hpp"
 #include "runtime/handoff.hpp"
 #include "runtime/stage_meter.hpp"
-#include "sink/file_digest.hpp"
 #include "system/release_memory.hpp"
+#include "volume/fragment_runs.hpp"
 #include "volume/schedule.hpp"
 #include "volume/volume_made.hpp"
 #include "volume/volume_run.hpp"
@@ -31,27 +32,27 @@ namespace slidestream::volume {
 namespace {
 
 namespace flow = tbb::flow;
-namespace fs = std::filesystem;
 
 constexpr std::size_t usual_in_flight = 8;
 constexpr std::size_t readers = 2;
 /// Of each, as volumes end at about the same time.
 constexpr std::size_t writers = 8;
-constexpr std::size_t longest_stem = 180;
 
 using Work = std::shared_ptr<VolumeWork>;
 
 class Graph final : public VolumeGraph {
  public:
   Graph(const Config& config, const std::vector<std::string>& paths, RunControl& control,
-        const VolumeNetworks& networks, std::size_t workers)
+        const VolumeNetworks& networks, std::size_t workers, runtime::Clock::duration longest_wait)
       : config_(config),
         paths_(paths),
         control_(control),
         networks_(networks),
         workers_(workers * std::max<std::size_t>(networks.gpus(), 1)),
         in_flight_(config.volume.in_flight > 0 ? static_cast<std::size_t>(config.volume.in_flight) : usual_in_flight),
-        fragments_(static_cast<std::size_t>(fragments_of(config))),
+        fragments_(fragments_of(config)),
+        longest_wait_(longest_wait),
+        runs_of_fragments_(config, networks, control),
         schedule_(networks.needs(), fragments_, volumes_budget(config, networks), workers, networks.gpu_memory(),
                   config.volume.fusion == VolumeFusion::mean ? static_cast<std::size_t>(config.volume.grid[0]) : 0),
         loaded_(std::max<std::size_t>(networks.gpus(), 1), Networks(networks.count())),
@@ -61,7 +62,7 @@ class Graph final : public VolumeGraph {
             graph_, readers, [this](const Work& work) { return body([&] { read(work); }); }, high),
         load_(
             graph_, std::max<std::size_t>(networks.gpus(), 1),
-            [this](const ScheduleLoad& step) { return body([&] { load(step.network, step.place); }); }, low),
+            [this](const ScheduleLoad& step) { return body([&] { load_ahead(step); }); }, low),
         compute_(
             graph_, workers_, [this](const Step& step) { return body([&] { compute(step); }); }, low),
         fuse_(
@@ -85,7 +86,7 @@ class Graph final : public VolumeGraph {
     if (error_) std::rethrow_exception(error_);
   }
 
-  void watch() override { running_.terminate(control_.stop_requested(), config_.input.max_seconds); }
+  void watch() override { runs_of_fragments_.watch(); }
 
   Progress progress() const override {
     Progress progress;
@@ -203,7 +204,7 @@ class Graph final : public VolumeGraph {
       work->result.backend = networks_.gpus() > 0 ? "cuda" : "cpu";
       work->result.sums.histogram.assign(static_cast<std::size_t>(config_.analysis.bins), 0);
       std::error_code code;
-      const std::uintmax_t bytes = fs::file_size(work->path, code);
+      const std::uintmax_t bytes = std::filesystem::file_size(work->path, code);
       if (!code) work->result.file_bytes = bytes;
       work->file = std::make_unique<NiftiFile>(work->path);
       const NiftiHeader& header = work->header = work->file->header();
@@ -217,7 +218,7 @@ class Graph final : public VolumeGraph {
                     networks::mib_text(schedule_.most_for_volume()) +
                     " are left beside a network; raise volume.memory_mib");
       }
-      name_file(*work);
+      name_made(*work, config_, control_);
       voxels_started_ += static_cast<std::uint64_t>(header.voxels());
     });
     const std::lock_guard lock(mutex_);
@@ -230,21 +231,12 @@ class Graph final : public VolumeGraph {
     pump();
   }
 
-  void name_file(VolumeWork& work) {
-    const std::string stem = control_.image_name ? control_.image_name(work.path)
-                                                 : file_stem(work.path, longest_stem, config_.output.portable_names);
-    const bool image = config_.volume.fusion == VolumeFusion::blend;
-    const std::string name = stem + (image ? ".image" : ".labels") + ".nii.gz";
-    work.made_name = "images/" + name;
-    work.made_at =
-        control_.image_file ? control_.image_file(work.path, name) : fs::path(config_.output.dir) / "images" / name;
-    if (control_.check_file) control_.check_file(work.made_at);
-    if (control_.on_files) control_.on_files(work.path);
+  void warn(const std::string& text) const {
+    const auto& say = control_.on_warning ? control_.on_warning : control_.on_message;
+    if (say) say(text);
   }
 
   void warn_of_geometry(const VolumeWork& work) const {
-    const auto& warn = control_.on_warning ? control_.on_warning : control_.on_message;
-    if (!warn) return;
     if (const std::string line = work.header.geometry.doubt(); !line.empty()) warn(work.path + ": " + line);
     if (std::isnan(work.header.geometry.voxel_mm3())) {
       warn(work.path + ": its header gives no volume of a voxel; columns in mm^3 are left empty");
@@ -288,26 +280,50 @@ class Graph final : public VolumeGraph {
     pump();
   }
 
+  void load_ahead(const ScheduleLoad& step) {
+    try {
+      load(step.network, step.place);
+    } catch (const runtime::DeviceFullError& error) {
+      tell_full(step.place, error.what());
+      const std::lock_guard lock(mutex_);
+      unload(step.place, schedule_.full_ahead(step.network, step.place));
+      pump();
+    }
+  }
+
   void compute(const Step& step) {
     const FragmentTask& task = step.step.task;
     const std::size_t place = step.step.place;
-    std::shared_ptr<const LoadedNetwork> network;
-    if (step.step.load) {
-      network = load(task.network, place);
-    } else {
-      const std::lock_guard lock(mutex_);
-      network = loaded_[place][task.network];
-    }
+    bool is_loaded = !step.step.load;
     bool is_left = false;
-    if (!step.work->has_failed() && !control_.stop_requested()) {
-      runtime::StageMeter::Busy busy(compute_meter_);
-      guarded(*step.work, "compute", [&] { is_left = !compute_fragment(*step.work, step.step, std::move(network)); });
-      if (!is_left) busy.add(1, 0);
-    } else {
+    runtime::Clock::time_point alone_since = {};
+    do {
+      try {
+        std::shared_ptr<const LoadedNetwork> network;
+        if (is_loaded) {
+          const std::lock_guard lock(mutex_);
+          network = loaded_[place][task.network];
+        } else {
+          network = load(task.network, place);
+          is_loaded = true;
+        }
+        is_left = control_.stop_requested();
+        if (is_left || step.work->has_failed()) break;
+        runtime::StageMeter::Busy busy(compute_meter_);
+        guarded(*step.work, "compute", [&] {
+          is_left = !runs_of_fragments_.compute(*step.work, step.step, std::move(network));
+          if (!is_left) voxels_done_ += step.work->voxels_of(task.fragment);
+        });
+        if (!is_left) busy.add(1, 0);
+        break;
+      } catch (const runtime::DeviceFullError& error) {
+        tell_full(place, error.what());
+        if (!waits_here(step, is_loaded, alone_since, error.what())) return;
+      }
       is_left = control_.stop_requested();
-    }
-    network.reset();
+    } while (!is_left && !step.work->has_failed());
     const std::lock_guard lock(mutex_);
+    if (!is_loaded) schedule_.not_loaded(task.network, place);
     if (step.work->has_failed()) schedule_.drop(task.volume);
     const bool is_last = schedule_.done(task, place);
     // A volume that was stopped has no result: the next start does it.
@@ -321,42 +337,43 @@ class Graph final : public VolumeGraph {
     pump();
   }
 
-  /// False where the run was stopped before the fragment was computed.
-  bool compute_fragment(VolumeWork& work, const ScheduleStep& step, std::shared_ptr<const LoadedNetwork> network) {
-    const FragmentTask& task = step.task;
-    FragmentMemory memory = networks_.take_memory(step.place);
-    work.cut(memory.fragment, task.fragment, static_cast<float>(config_.volume.fill));
-    const auto in_fragment = [&](const std::string& cause) {
-      return networks_.file(task.network) + ": fragment " + std::to_string(task.fragment + 1) + " of " +
-             std::to_string(fragments_) + ": " + cause;
-    };
-    const LoadedNetwork& runs = *network;
-    const RunningFragments::Place running = running_.begin(std::move(network));
-    try {
-      runs.run(memory, running->terminator);
-    } catch (const CudaError&) {
-      running_.end(running);
-      throw;
-    } catch (const Error& error) {
-      const std::string cause = error.what();
-      const bool over = running_.end(running);
-      if (!over && control_.stop_requested()) return false;
-      throw Error(in_fragment(
-          over ? "it takes longer than input.max_seconds = " + std::to_string(config_.input.max_seconds) : cause));
-    } catch (...) {
-      running_.end(running);
-      throw;
+  /// Once for each GPU.
+  void tell_full(std::size_t place, const std::string& cause) {
+    networks_.drop_memory(place);
+    {
+      const std::lock_guard lock(mutex_);
+      if (!told_full_.insert(place).second) return;
     }
-    running_.end(running);
-    try {
-      memory.put_into(*work.fusion, task.fragment);
-    } catch (const CudaError&) {
-      throw;
-    } catch (const Error& error) {
-      throw Error(in_fragment(error.what()));
+    warn(gpu_text(place) + " is full, and fragments wait for its memory: " + cause);
+  }
+
+  std::string gpu_text(std::size_t place) const { return "GPU " + std::to_string(networks_.gpu(place)); }
+
+  /// Where a fragment found its GPU full. \return false: it went back to those that wait, for memory that others of the
+  /// run have. Where nothing else of the run is on the GPU it is to be tried again; after some time it goes to another
+  /// GPU, or its volume fails.
+  bool waits_here(const Step& step, bool is_loaded, runtime::Clock::time_point& alone_since, const std::string& cause) {
+    const FragmentTask& task = step.step.task;
+    const std::size_t place = step.step.place;
+    {
+      const std::lock_guard lock(mutex_);
+      if (control_.stop_requested() || step.work->has_failed()) return true;
+      const ScheduleFull full = schedule_.full(task, place, is_loaded);
+      unload(place, full.unload);
+      if (!full.alone) return pump(), false;
+      if (!full.unload.empty()) return true;
     }
-    networks_.give_back(std::move(memory), step.place);
-    voxels_done_ += static_cast<std::uint64_t>(work.header.voxels()) / fragments_;
+    if (alone_since == runtime::Clock::time_point{}) alone_since = runtime::Clock::now();
+    if (runtime::Clock::now() - alone_since < longest_wait_) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      return true;
+    }
+    const std::lock_guard lock(mutex_);
+    if (const auto way = schedule_.close(task, place, is_loaded)) {
+      unload(place, *way);
+      return pump(), false;
+    }
+    step.work->fail("compute", networks_.file(task.network) + ": " + gpu_text(place) + " stays full: " + cause);
     return true;
   }
 
@@ -381,7 +398,7 @@ class Graph final : public VolumeGraph {
   void write(const Work& work) {
     {
       runtime::StageMeter::Busy busy(write_meter_);
-      if (!work->has_failed()) guarded(*work, "write", [&] { write_file(*work, busy); });
+      if (!work->has_failed()) guarded(*work, "write", [&] { write_made(*work, networks_.sample(), busy); });
     }
     release_memory(work->made);
     const std::lock_guard lock(mutex_);
@@ -399,20 +416,6 @@ class Graph final : public VolumeGraph {
     if (work->admitted) leave(work);
     ended_.push_back(work);
     pump();
-  }
-
-  void write_file(VolumeWork& work, runtime::StageMeter::Busy& busy) {
-    make_folder(work.made_at.parent_path());
-    const bool labels = networks_.sample() != ScalarType::float32;
-    write_nifti(work.made_at, work.header, networks_.sample(), labels, work.made);
-    const auto content = path_content(work.made_at);
-    if (!content) throw OutputError(work.made_at.string() + ": can't be read again");
-    busy.add(1, content->bytes);
-    work.result.artifacts = {{"volume", labels ? "labels" : "image", work.made_name, content->bytes, content->digest}};
-    std::vector<NamedValue> figures = {{"volume.depth", static_cast<double>(work.header.size[2])},
-                                       {"volume.voxel_mm3", work.header.geometry.voxel_mm3()}};
-    figures.insert(figures.end(), work.result.values.begin(), work.result.values.end());
-    work.result.values = std::move(figures);
   }
 
   /// The volume's memory is free, or is about to be; the caller has `mutex_`.
@@ -449,7 +452,8 @@ class Graph final : public VolumeGraph {
   const std::size_t workers_;
   const std::size_t in_flight_;
   const std::size_t fragments_;
-  RunningFragments running_;
+  const runtime::Clock::duration longest_wait_;  ///< for a GPU that is full
+  FragmentRuns runs_of_fragments_;
   runtime::StageMeter open_meter_{"open"};
   runtime::StageMeter read_meter_{"read"};
   runtime::StageMeter compute_meter_{"compute"};
@@ -462,8 +466,9 @@ class Graph final : public VolumeGraph {
 
   std::mutex mutex_;  ///< of what follows, up to the graph
   Schedule schedule_;
-  std::vector<Networks> loaded_;  ///< by GPU; null where one isn't
-  std::vector<Work> works_;       ///< admitted ones
+  std::vector<Networks> loaded_;     ///< by GPU; null where one isn't
+  std::set<std::size_t> told_full_;  ///< GPUs
+  std::vector<Work> works_;          ///< admitted ones
   std::vector<Work> ended_;
   std::vector<std::size_t> incomplete_;  ///< volumes with a fragment that a stop left out
   std::size_t next_ = 0;                 ///< to be opened
@@ -486,9 +491,9 @@ class Graph final : public VolumeGraph {
 }  // namespace
 
 std::unique_ptr<VolumeGraph> make_volume_graph(const Config& config, const std::vector<std::string>& paths,
-                                               RunControl& control, const VolumeNetworks& networks,
-                                               std::size_t workers) {
-  return std::make_unique<Graph>(config, paths, control, networks, workers);
+                                               RunControl& control, const VolumeNetworks& networks, std::size_t workers,
+                                               runtime::Clock::duration longest_wait) {
+  return std::make_unique<Graph>(config, paths, control, networks, workers, longest_wait);
 }
 
 }  // namespace slidestream::volume

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/trace.hpp"
 #include "volume/volume_networks.hpp"
 
 namespace slidestream::volume {
@@ -29,8 +30,9 @@ class VolumeGraph {
 };
 
 /// The arguments outlive the graph. \param workers  fragments that are computed at a time
+/// \param longest_wait  for the memory of a GPU that is full and has nothing else of the run
 std::unique_ptr<VolumeGraph> make_volume_graph(const Config& config, const std::vector<std::string>& paths,
-                                               RunControl& control, const VolumeNetworks& networks,
-                                               std::size_t workers);
+                                               RunControl& control, const VolumeNetworks& networks, std::size_t workers,
+                                               runtime::Clock::duration longest_wait);
 
 }  // namespace slidestream::volume

@@ -8,11 +8,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <numeric>
+#include <slidestream/error.hpp>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "output/folders.hpp"
+#include "output/names.hpp"
+#include "sink/file_digest.hpp"
+#include "volume/nifti_file.hpp"
 #include "volume/volume_run.hpp"
 
 namespace slidestream::volume {
@@ -85,6 +91,33 @@ void make_labels(VolumeWork& work, ScalarType sample) {
     if (counts[label] == 0) continue;
     work.result.values.push_back({label_figure + std::to_string(label), static_cast<double>(counts[label])});
   }
+}
+
+void name_made(VolumeWork& work, const Config& config, const RunControl& control) {
+  constexpr std::size_t longest_stem = 180;
+  const std::string stem = control.image_name ? control.image_name(work.path)
+                                              : file_stem(work.path, longest_stem, config.output.portable_names);
+  const bool image = config.volume.fusion == VolumeFusion::blend;
+  const std::string name = stem + (image ? ".image" : ".labels") + ".nii.gz";
+  work.made_name = "images/" + name;
+  work.made_at = control.image_file ? control.image_file(work.path, name)
+                                    : std::filesystem::path(config.output.dir) / "images" / name;
+  if (control.check_file) control.check_file(work.made_at);
+  if (control.on_files) control.on_files(work.path);
+}
+
+void write_made(VolumeWork& work, ScalarType sample, runtime::StageMeter::Busy& busy) {
+  make_folder(work.made_at.parent_path());
+  const bool labels = sample != ScalarType::float32;
+  write_nifti(work.made_at, work.header, sample, labels, work.made);
+  const auto content = path_content(work.made_at);
+  if (!content) throw OutputError(work.made_at.string() + ": can't be read again");
+  busy.add(1, content->bytes);
+  work.result.artifacts = {{"volume", labels ? "labels" : "image", work.made_name, content->bytes, content->digest}};
+  std::vector<NamedValue> figures = {{"volume.depth", static_cast<double>(work.header.size[2])},
+                                     {"volume.voxel_mm3", work.header.geometry.voxel_mm3()}};
+  figures.insert(figures.end(), work.result.values.begin(), work.result.values.end());
+  work.result.values = std::move(figures);
 }
 
 }  // namespace slidestream::volume

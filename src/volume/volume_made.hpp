@@ -1,5 +1,9 @@
 #pragma once
 
+#include <slidestream/config.hpp>
+#include <slidestream/pipeline.hpp>
+
+#include "runtime/stage_meter.hpp"
 #include "volume/nifti_header.hpp"
 #include "volume/volume_work.hpp"
 
@@ -15,5 +19,12 @@ void make_labels(VolumeWork& work, ScalarType sample);
 
 /// Fills `made` with an image of float32.
 void make_image(VolumeWork& work);
+
+/// Says where the volume's file is to be.
+void name_made(VolumeWork& work, const Config& config, const RunControl& control);
+
+/// Writes `made` to its file, and adds that to the results. \param sample  of `made`; float32 for an image
+/// \throws OutputError
+void write_made(VolumeWork& work, ScalarType sample, runtime::StageMeter::Busy& busy);
 
 }  // namespace slidestream::volume

@@ -16,6 +16,7 @@
 #include "networks/network_shapes.hpp"
 #include "networks/onnx_files.hpp"
 #include "networks/tile_planes.hpp"
+#include "runtime/device_full.hpp"
 #include "runtime/machine.hpp"
 #include "sink/background.hpp"
 #include "volume/volume_run.hpp"
@@ -137,10 +138,24 @@ std::string VolumeNetworks::description() const {
 
 std::shared_ptr<const OnnxSession> VolumeNetworks::open(std::size_t network, std::size_t place) const {
   try {
-    return std::make_shared<const OnnxSession>(runtime_, files_[network], gpus_.empty() ? host_place() : gpus_[place],
-                                               chooser(config_.model));
+    return try_to_open(network, place);
   } catch (const std::bad_alloc&) {
     throw ConfigError(of_file(files_[network], "there is no memory to load it"));
+  } catch (const runtime::DeviceFullError& error) {
+    throw ConfigError(error.what());
+  }
+}
+
+std::shared_ptr<const OnnxSession> VolumeNetworks::try_to_open(std::size_t network, std::size_t place) const {
+  const std::string& file = files_[network];
+  if (gpus_.empty()) return std::make_shared<const OnnxSession>(runtime_, file, host_place(), chooser(config_.model));
+  try {
+    return std::make_shared<const OnnxSession>(runtime_, file, gpus_[place], chooser(config_.model));
+  } catch (const std::bad_alloc&) {
+    throw runtime::DeviceFullError(of_file(file, "there is no memory to load it"));
+  } catch (const ConfigError& error) {
+    if (!networks::says_gpu_is_full(error.what())) throw;
+    throw runtime::DeviceFullError(error.what());
   }
 }
 
@@ -416,7 +431,7 @@ std::shared_ptr<const LoadedNetwork> VolumeNetworks::load(std::size_t network, s
     if (session != nullptr && networks::state_of_network(files_.front()) != first_state_) session.reset();
   }
   if (session == nullptr) {
-    session = open(network, place);
+    session = gpus_.empty() ? open(network) : try_to_open(network, place);
     check_like_first(network, *session);
   }
   return std::make_shared<const LoadedNetwork>(std::move(session), input_shape_, output_shape_);
@@ -455,6 +470,13 @@ void VolumeNetworks::give_back(FragmentMemory memory, std::size_t place) const {
   if (gpus_.empty()) return;
   const std::lock_guard lock(mutex_);
   kept_[place].push_back(std::move(memory));
+}
+
+void VolumeNetworks::drop_memory(std::size_t place) const {
+  if (gpus_.empty()) return;
+  const std::lock_guard lock(mutex_);
+  kept_[place].clear();
+  if (place == 0) first_.reset();
 }
 
 }  // namespace slidestream::volume

@@ -40,24 +40,33 @@ class VolumeNetworks {
 
   /// GPUs that networks run on; 0: the CPU.
   std::size_t gpus() const noexcept { return gpus_.size(); }
+  /// One of them, as CUDA counts.
+  int gpu(std::size_t place) const noexcept { return gpus_[place].gpu; }
   /// Their memory for networks.
   const ScheduleGpus& gpu_memory() const noexcept { return gpu_memory_; }
   /// Bytes of the host for each fragment on its way to a GPU; 0 without one, where they are in `needs`.
   std::uint64_t bytes_beside_gpu() const noexcept { return beside_gpu_; }
 
-  /// Loads one of them. \param place  the GPU, from 0; 0 without one. \throws ConfigError
+  /// Loads one of them. \param place  the GPU, from 0; 0 without one. \throws ConfigError; DeviceFullError where the
+  /// GPU has no memory for it
   std::shared_ptr<const LoadedNetwork> load(std::size_t network, std::size_t place = 0) const;
 
-  /// Memory for one fragment, with undefined content. \param place  as of `load`. \throws std::bad_alloc, CudaError
+  /// Memory for one fragment, with undefined content. \param place  as of `load`. \throws std::bad_alloc, CudaError,
+  /// DeviceFullError
   FragmentMemory take_memory(std::size_t place) const;
   /// Memory beside a GPU is pinned, which takes a while, and is kept for the next fragment.
   void give_back(FragmentMemory memory, std::size_t place) const;
+  /// Frees what was kept for later, on a GPU and beside it.
+  void drop_memory(std::size_t place) const;
 
  private:
   void check_settings() const;
   void find_gpus();
   void find_gpu_memory();
+  /// \throws ConfigError, also where memory lacks
   std::shared_ptr<const networks::OnnxSession> open(std::size_t network, std::size_t place = 0) const;
+  /// \throws ConfigError; std::bad_alloc and DeviceFullError where memory lacks
+  std::shared_ptr<const networks::OnnxSession> try_to_open(std::size_t network, std::size_t place) const;
   networks::OnnxSession::Value run_zeros(std::size_t network, const networks::OnnxSession& session,
                                          const networks::DeviceScores* to = nullptr) const;
   void check_like_first(std::size_t network, const networks::OnnxSession& session) const;

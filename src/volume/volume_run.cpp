@@ -47,8 +47,9 @@ class Watcher {
       std::mutex mutex;
       std::condition_variable_any ended;
       std::unique_lock lock(mutex);
-      while (!ends.stop_requested()) {
+      for (bool is_last = false; !is_last;) {
         ended.wait_for(lock, ends, std::chrono::milliseconds(100), [] { return false; });
+        is_last = ends.stop_requested();
         graph_.watch();
         if (!control_.on_progress) continue;
         Progress progress = graph_.progress();
@@ -159,7 +160,7 @@ std::uint64_t bytes_of_volume(const Config& config, const VolumeNetworks& networ
 }
 
 RunResult run_volumes(const Config& config, const VolumeNetworks& networks, const std::vector<std::string>& volumes,
-                      RunControl& control) {
+                      RunControl& control, std::chrono::milliseconds longest_wait) {
   runtime::require_whole_process();
   const std::size_t gpus = networks.gpus();
   const int threads = static_cast<int>(threads_to_be_had(wanted_threads(config), {gpus}, control.on_message).graph);
@@ -183,7 +184,7 @@ RunResult run_volumes(const Config& config, const VolumeNetworks& networks, cons
   try {
     start_workers(all_threads);
     arena.execute([&] {
-      const auto graph = make_volume_graph(config, volumes, control, networks, workers);
+      const auto graph = make_volume_graph(config, volumes, control, networks, workers, longest_wait);
       const auto begun = runtime::Clock::now();
       Watcher watcher(*graph, control);
       try {

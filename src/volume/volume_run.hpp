@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -58,8 +59,9 @@ std::uint64_t bytes_of_volume(const Config& config, const VolumeNetworks& networ
 
 /// Computes volumes, several at a time, and writes images/NAME.labels.nii.gz or images/NAME.image.nii.gz for each.
 /// `control` and the result are as of `run_pipeline`. A volume that fails is reported and doesn't stop the others.
-/// \param networks  of the same configuration. \throws ConfigError, OutputError, Error as `run_pipeline`
+/// \param networks  of the same configuration. \param longest_wait  as of `make_volume_graph`. \throws ConfigError,
+/// OutputError, Error as `run_pipeline`
 RunResult run_volumes(const Config& config, const VolumeNetworks& networks, const std::vector<std::string>& volumes,
-                      RunControl& control);
+                      RunControl& control, std::chrono::milliseconds longest_wait = std::chrono::minutes(1));
 
 }  // namespace slidestream::volume

@@ -1,11 +1,8 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <iterator>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <slidestream/results.hpp>
@@ -20,7 +17,6 @@
 #include "volume/fusion.hpp"
 #include "volume/nifti_file.hpp"
 #include "volume/resample.hpp"
-#include "volume/volume_networks.hpp"
 
 namespace slidestream::volume {
 
@@ -51,6 +47,12 @@ struct VolumeWork {
     grid->cut(to, samples, fragment, fill);
   }
 
+  /// A fragment's part of the voxels: that of all is all of them.
+  std::uint64_t voxels_of(std::size_t fragment) const {
+    const auto voxels = static_cast<std::uint64_t>(header.voxels());
+    return voxels * (fragment + 1) / grid->count() - voxels * fragment / grid->count();
+  }
+
   bool has_failed() {
     const std::lock_guard lock(mutex);
     return failed;
@@ -63,46 +65,6 @@ struct VolumeWork {
     result.fail({stage, {}, one_line(cause)});
     return true;
   }
-};
-
-/// Networks' runs that are under way, so that they can be ended.
-class RunningFragments {
- public:
-  struct One {
-    std::shared_ptr<const LoadedNetwork> network;
-    LoadedNetwork::Terminator terminator;
-    runtime::Clock::time_point begun = runtime::Clock::now();
-    bool over = false;  ///< its time is
-  };
-  using Place = std::list<One>::iterator;
-
-  Place begin(std::shared_ptr<const LoadedNetwork> network) {
-    One one;
-    one.terminator = network->terminator();
-    one.network = std::move(network);
-    const std::lock_guard lock(mutex_);
-    all_.push_back(std::move(one));
-    return std::prev(all_.end());
-  }
-  /// \return whether its time was over
-  bool end(Place place) {
-    const std::lock_guard lock(mutex_);
-    const bool over = place->over;
-    all_.erase(place);
-    return over;
-  }
-  /// Ends all, or those that took longer than a limit in seconds, 0 for none.
-  void terminate(bool all, int limit) {
-    const std::lock_guard lock(mutex_);
-    for (One& one : all_) {
-      if (limit > 0 && runtime::Clock::now() - one.begun > std::chrono::seconds(limit)) one.over = true;
-      if (all || one.over) one.network->terminate(one.terminator);
-    }
-  }
-
- private:
-  std::mutex mutex_;
-  std::list<One> all_;  ///< guarded by mutex_
 };
 
 }  // namespace slidestream::volume

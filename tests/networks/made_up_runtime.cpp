@@ -186,7 +186,12 @@ void fill() {
     if (++state().sessions > state().most_sessions) return new onnx::Status{"its weights are there twice"};
     const std::lock_guard lock(state().mutex);
     state().loaded.push_back(options->cuda);
-    if (state().on_session) state().on_session(options->cuda, true);
+    try {
+      if (state().on_session) state().on_session(options->cuda, true);
+    } catch (const std::exception& error) {
+      --state().sessions;
+      return new onnx::Status{error.what()};
+    }
     *session = new onnx::Session{options->cuda, file};
     return nullptr;
   });

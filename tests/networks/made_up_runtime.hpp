@@ -34,7 +34,7 @@ struct MadeUpRuntime {
   /// What they compute of float32 samples, on any thread: what it throws, as text, is what the library says.
   std::function<void(const Options& cuda, const std::string& file, std::span<const float> in, std::span<float> out)>
       compute;
-  /// Tells of each network that it was loaded, or goes.
+  /// Tells of each network that it is loaded, or goes. What it throws then, as text, is why it can't be loaded.
   std::function<void(const Options& cuda, bool begins)> on_session;
 };
 

@@ -75,6 +75,9 @@ TEST_CASE("messages of the library that say that memory lacks, and what no machi
   CHECK_FALSE(says_no_memory("Expand node: Failed to allocate memory for requested buffer of size 211106232532992000"));
   CHECK_FALSE(says_no_memory("Failed to allocate memory for requested buffer of size 99999999999999999999999"));
   CHECK_FALSE(says_no_memory("Conv node 'stem': CUDA failure 2: out of memory ; GPU=0"));
+  CHECK(says_gpu_is_full("Conv node 'stem': CUDA failure 2: out of memory ; GPU=0"));
+  CHECK(says_gpu_is_full("MatMul node 'head': CUBLAS failure 3: CUBLAS_STATUS_ALLOC_FAILED ; GPU=0"));
+  CHECK_FALSE(says_gpu_is_full("Conv node 'stem': CUDA failure 700: an illegal memory access was encountered ; GPU=0"));
 }
 
 TEST_CASE("Of the library's messages what went wrong stays, and where in its sources doesn't") {

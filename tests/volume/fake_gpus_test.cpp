@@ -25,6 +25,8 @@
 
 #include "networks/made_up_runtime.hpp"
 #include "networks/onnx_runtime.hpp"
+#include "runtime/cuda/resources.hpp"
+#include "runtime/device_full.hpp"
 #include "support/fake_cuda/fake_cuda.hpp"
 #include "support/temporary_folder.hpp"
 #include "volume/nifti_file.hpp"
@@ -68,7 +70,10 @@ class Case {
     };
     made_.on_session = [this](const MadeUpRuntime::Options& cuda, bool begins) {
       if (!cuda.contains("device_id")) return;
-      std::size_t& free = free_[static_cast<std::size_t>(std::stoi(cuda.at("device_id")))];
+      const auto gpu = static_cast<std::size_t>(std::stoi(cuda.at("device_id")));
+      std::size_t& free = free_[gpu];
+      if (begins && gpu == 0 && free < others + network_bytes) throw std::runtime_error(full);
+      if (begins && gpu == 0 && loads_until_full > 0 && --loads_until_full == 0) others = free - network_bytes;
       free = begins ? free - network_bytes : free + network_bytes;
       least_free_ = std::min(least_free_, free);
       fake_set_devices(free_);
@@ -122,7 +127,7 @@ class Case {
     least_free_ = gpu_bytes;
     measured_ = devices_of(made_.loaded);
     made_.loaded.clear();
-    return run_volumes(config, networks, paths, control);
+    return run_volumes(config, networks, paths, control, longest_wait);
   }
 
   /// Labels of a volume that was computed.
@@ -141,6 +146,10 @@ class Case {
   std::size_t least_free() const { return least_free_; }
 
   Config config;
+  std::chrono::milliseconds longest_wait = std::chrono::minutes(10);
+  std::atomic<std::size_t> others = 0;    ///< bytes that other processes have of the first GPU
+  std::atomic<int> loads_until_full = 0;  ///< until others have the rest of it; 0: never
+  static constexpr const char* full = "Conv node 'stem': CUDA failure 2: out of memory ; GPU=0";
 
  private:
   static std::set<std::string> devices_of(const std::vector<MadeUpRuntime::Options>& loaded) {
@@ -301,6 +310,130 @@ TEST_CASE("a GPU that is lost ends the run in one line, and one network's mistak
   CHECK(lost.failure.find("unspecified launch failure") != std::string::npos);
   CHECK(lost.failure.find('\n') == std::string::npos);
   CHECK(lost.slides.size() < paths.size());
+}
+
+TEST_CASE("a GPU that others fill during a run makes fragments wait, to the same labels") {
+  Case test;
+  const auto paths = test.volumes(3);
+  test.config.gpu.devices = {0};
+  CHECK(test.run(paths).failure == "");
+  std::vector<std::vector<float>> expected;
+  for (std::size_t i = 0; i < paths.size(); ++i) expected.push_back(test.labels(i));
+  const auto good = test.made().compute;
+  std::atomic<bool> is_full = false;
+  std::atomic<int> calls = 0;
+  // Networks find it full when the rest is loaded, or fragments do, which of the library's messages there is.
+  for (const std::string says : {"", Case::full, "Failed to allocate memory for requested buffer of size 4096"}) {
+    CAPTURE(says);
+    test.config.output.dir += "-next";
+    calls = 0;
+    std::mutex mutex;
+    std::vector<std::string> lines;
+    RunControl control;
+    std::atomic<bool> has_begun = false;
+    control.on_start = [&](const std::string&) {
+      if (says.empty() && !has_begun.exchange(true)) test.loads_until_full = 3;
+    };
+    control.on_warning = [&](const std::string& line) {
+      const std::lock_guard lock(mutex);
+      if (line.find("voxel") == std::string::npos) lines.push_back(line);
+      if (line.starts_with("GPU ")) is_full = false;
+    };
+    test.made().compute = [&](const auto& cuda, const std::string& file, std::span<const float> in,
+                              std::span<float> out) {
+      if (++calls == 9 && !says.empty()) is_full = true;
+      if (is_full) throw std::runtime_error(says);
+      good(cuda, file, in, out);
+    };
+    const RunResult result = test.run(paths, control);
+    test.others = 0;
+    test.loads_until_full = 0;
+    CHECK(result.failure == "");
+    REQUIRE(result.slides.size() == paths.size());
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+      REQUIRE_MESSAGE(result.slides[i].done, result.slides[i].failure.cause);
+      CHECK(test.labels(i) == expected[i]);
+    }
+    REQUIRE(lines.size() == 1);
+    CHECK(lines[0].starts_with("GPU 0 is full, and fragments wait for its memory: "));
+    CHECK(lines[0].find('\n') == std::string::npos);
+  }
+}
+
+TEST_CASE("a GPU that stays full without anything of the run fails its volumes, or others do its work") {
+  for (const bool is_alone : {true, false}) {
+    CAPTURE(is_alone);
+    Case test;
+    const auto paths = test.volumes(3);
+    if (is_alone) test.config.gpu.devices = {0};
+    test.longest_wait = std::chrono::milliseconds(0);
+    const auto good = test.made().compute;
+    std::atomic<bool> is_full = false;
+    RunControl control;
+    control.on_start = [&](const std::string&) { is_full = true; };
+    test.made().compute = [&](const auto& cuda, const std::string& file, std::span<const float> in,
+                              std::span<float> out) {
+      if (is_full && cuda.at("device_id") == "0") throw std::runtime_error(Case::full);
+      good(cuda, file, in, out);
+    };
+    const RunResult result = test.run(paths, control);
+    CHECK(result.failure == "");
+    REQUIRE(result.slides.size() == paths.size());
+    for (const SlideResult& slide : result.slides) {
+      REQUIRE(slide.done == !is_alone);
+      if (slide.done) continue;
+      CHECK(slide.failure.stage == "compute");
+      CHECK(slide.failure.cause.ends_with(std::string(": GPU 0 stays full: ") + Case::full));
+    }
+  }
+}
+
+TEST_CASE("memory of a GPU that isn't there is told from a GPU that is lost") {
+  Case test;
+  // No address space has so much.
+  CHECK_THROWS_AS(runtime::cuda::DeviceMemory(std::size_t{1} << 60), runtime::DeviceFullError);
+  fake_fail_call(0, FakeFailure::for_ever);
+  bool is_full = false;
+  try {
+    const runtime::cuda::DeviceMemory memory(16);
+  } catch (const CudaError& error) {
+    is_full = dynamic_cast<const runtime::DeviceFullError*>(&error) != nullptr;
+    CHECK(std::string(error.what()).find("cudaMalloc") != std::string::npos);
+  }
+  CHECK_FALSE(is_full);
+}
+
+TEST_CASE("a run over volumes tells how far it is, and at its end all") {
+  Case test(1);
+  // 504 voxels by 27 fragments, and by 8.
+  for (const std::int64_t along : {3, 2}) {
+    test.config.volume.grid = {along, along, along};
+    test.config.output.dir += "-next";
+    auto paths = test.volumes(3);
+    paths.push_back(paths.front() + ".gone");
+    std::vector<Progress> told;
+    RunControl control;
+    control.on_progress = [&](const Progress& progress) { told.push_back(progress); };
+    CHECK(test.run(paths, control).failure == "");
+    REQUIRE(!told.empty());
+    for (std::size_t i = 1; i < told.size(); ++i) {
+      CHECK(told[i].slides_done >= told[i - 1].slides_done);
+      CHECK(told[i].pixels >= told[i - 1].pixels);
+      CHECK(told[i].pixels <= told[i].pixels_started);
+      CHECK(told[i].bytes_read >= told[i - 1].bytes_read);
+      CHECK(told[i].bytes_written >= told[i - 1].bytes_written);
+      CHECK(told[i].seconds >= told[i - 1].seconds);
+    }
+    const Progress& last = told.back();
+    CHECK(last.slides_total == 4);
+    CHECK(last.slides_done == 3);
+    CHECK(last.slides_failed == 1);
+    CHECK(last.pixels_started == 3 * 504);
+    CHECK(last.pixels == 3 * 504);
+    CHECK(last.bytes_read > 0);
+    CHECK(last.bytes_written > 0);
+    CHECK(!last.busiest_stage.empty());
+  }
 }
 
 TEST_CASE("input.max_seconds bounds the reading of a volume, and a stop that comes then leaves it for the next start") {

@@ -2,7 +2,9 @@
 
 TEST_PYTHON has the packages nibabel, onnx and onnxruntime; without them the tests are skipped."""
 
+import contextlib
 import gzip
+import json
 import os
 import runpy
 import signal
@@ -250,6 +252,42 @@ class Ends(Volumes):
             self.assertEqual([row["status"] for row in self.table(out)], ["done"] * len(self.scans))
             if number == signal.SIGKILL:
                 self.assertIn("skipped as done: ", done.stderr)
+
+    def test_progress_is_told_while_it_runs(self):
+        if "FAULTY_STORAGE" not in os.environ:
+            self.skipTest("the library that slows the run can't stand before a sanitizer's")
+        out = self.folder / "told"
+        # Each call that writes there waits: the run takes several seconds.
+        environment = {**ENVIRONMENT, "LD_PRELOAD": os.environ["FAULTY_STORAGE"], "FAULTY": "slow:200",
+                       "FAULTY_ROOT": str(out)}
+        process = subprocess.Popen(
+            command(*self.scans, "--networks", self.folder / "nets", "-o", out, *settings("volume.in_flight=1")),
+            env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        told = []
+        while process.poll() is None:
+            with contextlib.suppress(FileNotFoundError):
+                now = json.loads((out / "progress.json").read_text())
+                if not told or now != told[-1]:
+                    told.append(now)
+            time.sleep(0.005)
+        self.assertEqual(process.returncode, 0, process.stderr.read())
+        self.assertTrue(told)
+        for now in told:
+            self.assertEqual((now["version"], now["process"]["pid"]), (1, process.pid))
+            self.assertEqual(now["slides"]["total"], len(self.scans))
+            self.assertTrue(0 <= now["share"] <= 1)
+            self.assertIn(now["busiest_stage"], ("open", "read", "compute", "fuse", "write"))
+            self.assertEqual(now["images"], [])
+        for before, now in zip(told, told[1:]):
+            for name in "seconds", "share", "pixels", "bytes_read", "bytes_written":
+                self.assertGreaterEqual(now[name], before[name], name)
+            self.assertGreaterEqual(now["slides"]["done"], before["slides"]["done"])
+        self.assertGreater(told[-1]["pixels"], 0)
+        # It goes with the run.
+        self.assertFalse((out / "progress.json").exists())
 
     def test_a_volume_that_fails_costs_no_other(self):
         damaged = self.folder / "damaged.nii.gz"

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <new>
+#include <string>
 
 #include "runtime/cuda/check.hpp"
+#include "runtime/device_full.hpp"
 #include "runtime/host_memory.hpp"
 #include "runtime/machine.hpp"
 
@@ -17,7 +19,14 @@ ResourceCounts& resource_counts() noexcept {
 DeviceMemory::DeviceMemory(std::size_t bytes) : size_(bytes) {
   if (bytes == 0) return;
   void* memory = nullptr;
-  SLIDESTREAM_CUDA(cudaMalloc(&memory, bytes));
+  const cudaError_t given = cudaMalloc(&memory, bytes);
+  if (given == cudaErrorMemoryAllocation) {
+    // Else the thread's next launch would be told of it.
+    static_cast<void>(cudaGetLastError());
+    throw DeviceFullError(std::string("CUDA: ") + cudaGetErrorString(given) + " (" + cudaGetErrorName(given) +
+                          ") from cudaMalloc of " + std::to_string(bytes) + " bytes");
+  }
+  check(given, "cudaMalloc(&memory, bytes)", __FILE__, __LINE__);
   data_ = static_cast<std::byte*>(memory);
   ++resource_counts().device_allocations;
 }
