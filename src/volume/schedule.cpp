@@ -145,9 +145,11 @@ std::optional<ScheduleLoad> Schedule::next_load() {
     if (place.ahead || is_narrow(place)) continue;
     // A GPU that isn't busy has work that another one may take up.
     if (place.running < workers_ && !are_being_read_) continue;
-    // Enough wait for a worker, or another GPU has all of the rest.
-    if (place.spare >= workers_ || place.wanted.empty() || !std::get<0>(*place.wanted.begin())) continue;
-    const std::size_t network = none - std::get<2>(*place.wanted.begin());
+    if (place.wanted.empty()) continue;
+    const auto& [is_first, waiting, from_end] = *place.wanted.begin();
+    // Enough wait for a worker. What another GPU has is loaded where nothing else waits.
+    if (is_first ? place.spare >= workers_ : place.spare > 0 || waiting == 1) continue;
+    const std::size_t network = none - from_end;
     NetworkState& state = place.networks[network];
     auto way = make_way(place, state.needs.loaded + state.needs.run, network, true);
     if (!way) continue;

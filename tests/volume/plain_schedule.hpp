@@ -203,16 +203,18 @@ inline std::optional<ScheduleStep> PlainSchedule::next_at(Place& place, const st
 /// The absent network with the most work that no other GPU has; nothing where enough wait for a worker.
 inline std::optional<std::size_t> PlainSchedule::to_load(const Place& place,
                                                          const std::vector<std::size_t>& waiting) const {
-  std::optional<std::size_t> found;
+  std::optional<std::size_t> first, other;
   std::size_t spare = 0;
   for (std::size_t i = 0; i < networks(); ++i) {
     const NetworkState& network = place.networks[i];
     if (waiting[i] == 0) continue;
     if (network.state == State::loaded && network.running == 0) ++spare;
-    const bool is_absent = network.state == State::absent && !is_elsewhere(i, place);
-    if (is_absent && (!found || waiting[i] > waiting[*found])) found = i;
+    if (network.state != State::absent) continue;
+    std::optional<std::size_t>& found = is_elsewhere(i, place) ? other : first;
+    if (!found || waiting[i] > waiting[*found]) found = i;
   }
-  return spare < workers_ ? found : std::nullopt;
+  if (first) return spare < workers_ ? first : std::nullopt;
+  return other && spare == 0 && waiting[*other] > 1 ? other : std::nullopt;
 }
 
 inline std::optional<ScheduleLoad> PlainSchedule::next_load() {

@@ -165,5 +165,65 @@ TEST_CASE("eight volumes of many fragments are computed, with one network and wi
   }
 }
 
+/// Time until GPUs have computed all, one unit per fragment of a GPU: those at a time share it. A network takes `load`.
+double time_on_gpus(Schedule& schedule, std::size_t gpus, std::size_t volumes, double load) {
+  struct Work {
+    ScheduleStep step;
+    bool is_ahead = false;
+    double to_load = 0;
+    double to_compute = 1;
+  };
+  std::vector<Work> running;
+  double time = 0;
+  for (;;) {
+    while (const auto step = schedule.next()) running.push_back({*step, false, step->load ? load : 0, 1});
+    while (const auto ahead = schedule.next_load()) {
+      running.push_back({{{0, 0, ahead->network}, ahead->place, {}, true}, true, load, 0});
+    }
+    if (running.empty()) return time;
+    std::vector<double> share(gpus);
+    for (const Work& work : running) share[work.step.place] += work.to_load > 0 || work.is_ahead ? 0 : 1;
+    double next = 1e9;
+    for (const Work& work : running) {
+      next = std::min(next, work.to_load > 0 ? work.to_load : work.to_compute * share[work.step.place]);
+    }
+    time += next;
+    for (Work& work : running) {
+      if (work.to_load > 0) {
+        work.to_load = work.to_load > next + 1e-9 ? work.to_load - next : 0;
+        if (work.to_load == 0) schedule.loaded(work.step.task.network, work.step.place);
+      } else {
+        work.to_compute -= next / share[work.step.place];
+      }
+    }
+    std::vector<Work> left;
+    for (const Work& work : running) {
+      if (work.to_load > 0 || work.to_compute > 1e-9) {
+        left.push_back(work);
+      } else if (!work.is_ahead && schedule.done(work.step.task, work.step.place)) {
+        schedule.release(work.step.task.volume);
+        --volumes;
+      }
+    }
+    running = std::move(left);
+    CHECK(volumes < 100);
+  }
+}
+
 }  // namespace
+TEST_CASE("GPUs end at about the same time, though networks don't divide by them") {
+  const std::vector<NetworkNeeds> networks(27, {100, 0});
+  for (const std::size_t gpus : {2U, 4U}) {
+    CAPTURE(gpus);
+    Schedule schedule(networks, 27, 100, 5, ScheduleGpus{std::vector<std::uint64_t>(gpus, 2700), 5});
+    for (std::size_t volume = 0; volume < 6; ++volume) {
+      REQUIRE(schedule.admit(volume, 10));
+      schedule.ready(volume);
+    }
+    const double time = time_on_gpus(schedule, gpus, 6, 2);
+    // The first networks are loaded before anything is computed.
+    CHECK(time < 162.0 / static_cast<double>(gpus) + 2 + 0.75);
+  }
+}
+
 }  // namespace slidestream::volume
