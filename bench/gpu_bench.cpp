@@ -30,6 +30,7 @@
 #include "runtime/cuda/devices.hpp"
 #include "runtime/cuda/resources.hpp"
 #include "runtime/machine.hpp"
+#include "stages/run_threads.hpp"
 
 /// \file
 /// The whole pipeline on a machine with GPUs: figures of whole slides, from the file to the result.
@@ -133,6 +134,11 @@ void bench_several_gpus(GpuBench& bench) {
     for (int count = 1; count <= devices; count *= 2) {
       const Config config = bench.config(DecodeDevice::automatic, 8192, 8, count);
       const auto& all = compressed ? jpeg : raw;
+      const auto ways = static_cast<std::size_t>(count);
+      if (!compressed) {
+        const std::size_t threads = reading_threads(static_cast<std::size_t>(runtime::available_processors()), ways);
+        bench.add("ring_GBps_" + std::to_string(count) + "_gpus", ring_rate(raw[0], count, threads) * 1e-9, "GB/s");
+      }
       const std::vector<std::string> slides(all.begin(), all.begin() + slides_a_gpu * count);
       run(config, {slides[0]});
       const Run done = run(config, slides);

@@ -6,20 +6,25 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <barrier>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <thread>
 
+#include <slidestream/config.hpp>
 #include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
 
 #include "gpu_runs.hpp"
+#include "planning/staging_plan.hpp"
 #include "runtime/cuda/check.hpp"
 #include "runtime/cuda/devices.hpp"
 #include "runtime/cuda/resources.hpp"
 #include "runtime/host_memory.hpp"
+#include "runtime/machine.hpp"
 
 namespace slidestream::bench {
 
@@ -89,6 +94,53 @@ double pinned_copy_rate(int device) {
     times.push_back(seconds_since(start));
   }
   return 8.0 * static_cast<double>(size) / median(times);
+}
+
+double ring_rate(const std::string& path, int devices, std::size_t threads) {
+  constexpr std::uint64_t passes = 4;
+  const std::size_t chunk =
+      staging_plan(GpuConfig{}, runtime::last_cache_bytes(), static_cast<std::size_t>(devices)).chunk_bytes;
+  const std::uint64_t size = fs::file_size(path), all = passes * static_cast<std::uint64_t>(devices) * size;
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  std::atomic<std::uint64_t> next{0}, carried{0};
+  std::atomic<bool> failed = false;
+  std::barrier ready(static_cast<std::ptrdiff_t>(threads) * devices + 1);
+  const auto carry = [&](int device) {
+    const DeviceScope scope(device);
+    const runtime::HostMemory host(2 * chunk);
+    const runtime::cuda::PinnedRange pinned(host.bytes());
+    const runtime::cuda::DeviceMemory memory(2 * chunk);
+    const std::array<runtime::cuda::Stream, 2> streams;
+    ready.arrive_and_wait();
+    for (std::size_t i = 0;; i = 1 - i) {
+      const std::uint64_t at = next.fetch_add(chunk);
+      if (at >= all) break;
+      SLIDESTREAM_CUDA(cudaStreamSynchronize(streams[i].get()));
+      std::byte* const from = host.bytes().data() + i * chunk;
+      const ssize_t count = pread(file, from, chunk, static_cast<off_t>(at % size / chunk * chunk));
+      if (count <= 0) {
+        failed = true;
+        break;
+      }
+      carried += static_cast<std::uint64_t>(count);
+      SLIDESTREAM_CUDA(cudaMemcpyAsync(memory.bytes().data() + i * chunk, from, static_cast<std::size_t>(count),
+                                       cudaMemcpyHostToDevice, streams[i].get()));
+    }
+    for (const runtime::cuda::Stream& stream : streams) SLIDESTREAM_CUDA(cudaStreamSynchronize(stream.get()));
+    ready.arrive_and_wait();
+  };
+  std::vector<std::jthread> workers;
+  for (int device = 0; device < devices; ++device) {
+    for (std::size_t i = 0; i < threads; ++i) workers.emplace_back(carry, device);
+  }
+  ready.arrive_and_wait();
+  const auto start = Clock::now();
+  ready.arrive_and_wait();
+  const double seconds = seconds_since(start);
+  workers.clear();
+  close(file);
+  if (failed) throw Error("can't read " + path);
+  return static_cast<double>(carried) / seconds;
 }
 
 double read_seconds(const std::vector<std::string>& files, int threads) {
