@@ -143,14 +143,25 @@ class Ledger {
   /// Has a slide of the manifest done again although it was done: its map can't be read.
   void redo(std::size_t slide);
 
+  /// A slide's map that the ledger has.
+  struct ListedMap {
+    std::string file;  ///< in the folder `maps`
+    std::optional<std::uint64_t> digest;
+  };
+  /// Maps that the ledger has.
+  struct ListedMaps {
+    std::unordered_map<std::string, ListedMap> slides;  ///< by canonical path
+    std::unordered_map<std::string, WindowMap> files;   ///< in the folder `maps`; without values
+  };
+
   /// Makes the ledger that of joined runs, in one transaction: enters a manifest, whose files aren't looked at, and
   /// calls `work`, which calls `import` for every slide that was found. Then `check` gets what `image_names` is going
-  /// to give. Nothing changes when either throws. \throws ConfigError where that would lose something: a run's own
-  /// results, or slides of an earlier joining that aren't imported this time. The manifest's that
-  /// are `mine` may stay out: their own shard is among what is joined, and has them to do again.
-  /// \param former  canonical paths of slides that the joined ledgers have, and not among their inputs any more
+  /// to give, and the maps that the ledger is going to list. Nothing changes when either throws. \throws ConfigError
+  /// where that would lose something: a run's own results, or slides of an earlier joining that aren't imported this
+  /// time. The manifest's that are `mine` may stay out: their own shard is among what is joined, and has them to do
+  /// again. \param former  canonical paths of slides that the joined ledgers have, and not among their inputs any more
   void join(const std::vector<ManifestEntry>& manifest, const std::function<void()>& work,
-            const std::function<void(const std::vector<std::string>& names)>& check,
+            const std::function<void(const std::vector<std::string>& names, const ListedMaps& maps)>& check,
             const std::unordered_set<std::string>& former = {});
   /// A slide that another ledger has.
   struct Imported {
@@ -161,11 +172,6 @@ class Ledger {
     std::int64_t ended_at = 0;
     std::optional<std::uint64_t> map_digest;  ///< as it was written
     MapParts map;
-  };
-  /// Maps that the ledger has.
-  struct ListedMaps {
-    std::unordered_set<std::string> slides;            ///< canonical paths
-    std::unordered_map<std::string, WindowMap> files;  ///< in the folder `maps`; without values
   };
   ListedMaps listed_maps();
   enum class Import { added, known, different, damaged };
@@ -268,6 +274,7 @@ class Ledger {
                      const Slide& slide, const std::string& path) const;
   void forget_image_names();
   std::vector<std::string> name_images();
+  ListedMaps read_listed_maps();
   void redo_row(std::int64_t id);
   void mend_once();
   void forget_manifest();

@@ -53,10 +53,15 @@ Ledger::Import judge(const Before& before, const Ledger::Imported& other) {
 
 Ledger::ListedMaps Ledger::listed_maps() {
   const std::lock_guard lock(mutex_);
+  return read_listed_maps();
+}
+
+Ledger::ListedMaps Ledger::read_listed_maps() {
   ListedMaps listed;
-  Statement select(database_, "SELECT canonical, map_name, map_columns, map_rows FROM slides WHERE map_columns > 0");
+  Statement select(database_,
+                   "SELECT canonical, map_name, map_columns, map_rows, map_digest FROM slides WHERE map_columns > 0");
   while (select.step()) {
-    listed.slides.insert(select.text(0));
+    listed.slides[select.text(0)] = {select.text(1), unsigned_or_null(select, 4)};
     WindowMap& map = listed.files[select.text(1)];
     map.columns = select.integer(2);
     map.rows = select.integer(3);
@@ -65,7 +70,7 @@ Ledger::ListedMaps Ledger::listed_maps() {
 }
 
 void Ledger::join(const std::vector<ManifestEntry>& manifest, const std::function<void()>& work,
-                  const std::function<void(const std::vector<std::string>& names)>& check,
+                  const std::function<void(const std::vector<std::string>& names, const ListedMaps& maps)>& check,
                   const std::unordered_set<std::string>& former) {
   change([&] {
     Statement own(database_,
@@ -96,7 +101,7 @@ void Ledger::join(const std::vector<ManifestEntry>& manifest, const std::functio
     }
     work();
     check_that_joining_loses_nothing(manifest, former);
-    check(name_images());
+    check(name_images(), read_listed_maps());
     database_.execute("INSERT OR REPLACE INTO meta VALUES('joined', 1)");
     store_shards(database_, 0);
     seal_list(database_);

@@ -30,6 +30,11 @@ std::vector<std::string> named_maps(const Config& config, const std::vector<Mani
   return names;
 }
 
+/// Whether it can be a map's name: a damaged row may have any.
+bool is_map_name(const std::string& file) {
+  return !file.empty() && file.find('/') == std::string::npos && file.find('\0') == std::string::npos;
+}
+
 }  // namespace
 
 std::vector<std::string> map_files(const Config& config, Ledger& ledger, const std::vector<ManifestEntry>& manifest) {
@@ -68,6 +73,22 @@ void check_maps(const Config& config, const std::vector<ManifestEntry>& manifest
   }
 }
 
+void remove_changed_maps(const Config& config, const Ledger::ListedMaps& before, const Ledger::ListedMaps& now) {
+  const std::filesystem::path folder = config.output.dir;
+  for (const auto& [slide, map] : before.slides) {
+    const auto found = now.slides.find(slide);
+    if (found != now.slides.end() && found->second.digest == map.digest) continue;
+    const auto size = before.files.find(map.file);
+    const std::filesystem::path file = folder / map_path(map.file);
+    // What somebody else put there is moved aside.
+    if (!is_map_name(map.file) || size == before.files.end() || !is_whole_map(config, size->second, file)) continue;
+    std::error_code code;
+    if (!std::filesystem::remove(file, code) && code) {
+      throw OutputError(one_line(file.string()) + ": can't delete it: " + code.message());
+    }
+  }
+}
+
 bool is_foreign_map(const Config& config, const WindowMap& map, const std::filesystem::path& file) {
   namespace fs = std::filesystem;
   std::error_code code;
@@ -82,9 +103,7 @@ std::vector<std::string> foreign_maps(const Config& config, const Ledger::Listed
   const std::filesystem::path folder = config.output.dir;
   for (const auto& [file, map] : listed.files) {
     // Those of another format are of an earlier run.
-    // A damaged row may have any name.
-    const bool is_name = file.find('/') == std::string::npos && file.find('\0') == std::string::npos;
-    if (is_name && file.ends_with(suffix) && is_foreign_map(config, map, folder / map_path(file)))
+    if (is_map_name(file) && file.ends_with(suffix) && is_foreign_map(config, map, folder / map_path(file)))
       found.push_back(file);
   }
   std::ranges::sort(found);

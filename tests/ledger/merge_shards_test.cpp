@@ -235,3 +235,26 @@ TEST_CASE_FIXTURE(Shards, "a shard that was started with another list is said to
     CHECK(warnings({a, b, (folder / "c").string()}, (folder / "second").string()).empty());
   }
 }
+
+TEST_CASE_FIXTURE(Shards,
+                  "a repeated merge writes maps of slides that were done again, and deletes those of failed ones") {
+  const fs::path map = folder / "out/maps/slide-1.npy";
+  run(a, {0}, {{0, 3}});
+  run(b, {1}, {{1, 8}});
+  merge_ledgers({a, b}, out);
+  const std::string first = text_of(map);
+  const auto do_again = [&](const std::string& content, std::uint64_t seed) {
+    folder.write("slide-1", content);
+    run(b, {1}, {{1, seed}});
+    merge_ledgers({a, b}, out);
+  };
+  do_again("another", 6);
+  merge_ledgers({a, b}, joined);
+  CHECK(text_of(map) == text_of(fs::path(joined) / "maps/slide-1.npy"));
+  CHECK(text_of(map) != first);
+  do_again("a third one", 0);
+  CHECK_FALSE(fs::exists(map));
+  do_again("the first again", 8);
+  CHECK(text_of(map) == first);
+  CHECK(fs::exists(folder / "out/maps/slide-0.npy"));
+}
