@@ -58,7 +58,7 @@ run_tests() {
     status=$?
   if ((status != 0)); then grep -v ' Passed \| Start  *[0-9]*:' "$log" || true; fi
   sed -n '/^[0-9]*% tests passed/p' "$log"
-  sed -n '/^SKIPPED: /p' "$told" 2>/dev/null | sort -u || true
+  sed -n '/^SKIPPED[: ]/p' "$told" 2>/dev/null | sort -u || true
   echo 'Slowest:'
   # After `***Exception: SegFault` a time of three digits has no space before it.
   sed -n 's/.*Test *#[0-9]*: \(.*[^.]\) \.\.\.*.*[^0-9.]\([0-9.]*\) sec$/\2 s  \1/p' "$log" | sort -rn | sed -n '1,5s/^/  /p'

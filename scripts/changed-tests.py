@@ -54,7 +54,9 @@ def main():
             continue
         path = str(ROOT / file)
         of_all = file.startswith("tests/support/")
-        wanted = {path} if file.endswith(".py") else by_file.get(path, set())
+        # Of tests of a folder the command names that.
+        folders = {str(folder) for folder in pathlib.Path(path).parents if ROOT / "tests" in folder.parents}
+        wanted = {path} | folders if file.endswith(".py") else by_file.get(path, set())
         names = set() if of_all else {test["name"] for test in tests if wanted.intersection(test.get("command", []))}
         # All cases of a program by its name: a program may have hundreds.
         chosen |= {re.match(r"\w+_test:", name)[0] if re.match(r"\w+_test:", name) else name + "$" for name in names}

@@ -8,7 +8,7 @@
 #   scripts   the tests that run the program, under the same sanitizers
 #   threads   the tests labelled `graph` under ThreadSanitizer, with a oneTBB that is built for it
 #   units     every source compiles alone, tests among them
-#   lint      clang-tidy over everything
+#   lint      clang-tidy over the sources of src, fuzz, bench and examples
 #   fuzzing   every fuzz target for 30 seconds
 #   changed   the tests whose program or script differs from that of the commit BASE, 20 times each. BASE is main unless
 #             set, and where that is checked, the commit that main was at before. Names changed files that choose no test,
