@@ -35,7 +35,7 @@ namespace slidestream {
 struct ManifestEntry {
   std::string path;         ///< as it was named
   std::string canonical;    ///< the file behind it: what tells slides apart
-  bool mine = true;         ///< of this process's shard; for `join`, of one that is joined
+  bool mine = true;         ///< of this process's shard; for `join`, of a run that does it again
   std::uint64_t bytes = 0;  ///< of its file, for `join`, which doesn't look
 };
 
@@ -158,8 +158,8 @@ class Ledger {
   /// calls `work`, which calls `import` for every slide that was found. Then `check` gets what `image_names` is going
   /// to give, and the maps that the ledger is going to list. Nothing changes when either throws. \throws ConfigError
   /// where that would lose something: a run's own results, or slides of an earlier joining that aren't imported this
-  /// time. The manifest's that are `mine` may stay out: their own shard is among what is joined, and has them to do
-  /// again. \param former  canonical paths of slides that the joined ledgers have, and not among their inputs any more
+  /// time. The manifest's that are `mine` may stay out: a run that is joined has them to do again.
+  /// \param former  canonical paths of slides that the joined ledgers have, and not among their inputs any more
   void join(const std::vector<ManifestEntry>& manifest, const std::function<void()>& work,
             const std::function<void(const std::vector<std::string>& names, const ListedMaps& maps)>& check,
             const std::unordered_set<std::string>& former = {});

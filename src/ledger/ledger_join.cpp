@@ -123,7 +123,7 @@ void Ledger::check_that_joining_loses_nothing(const std::vector<ManifestEntry>& 
   for (std::size_t i = 0; i < slides_.size(); ++i) {
     if (joined_[i] != 0) continue;
     lost.bind(1, slides_[i].id);
-    // Its own shard is there, and has it to do again.
+    // A run that is joined has it to do again.
     if (!manifest[i].mine && lost.step()) add(nowhere, lost);
     lost.reset();
     redo_row(slides_[i].id);

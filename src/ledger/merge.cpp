@@ -62,6 +62,7 @@ struct Place {
   std::uint64_t bytes = 0;                 ///< of its file, the most that a part knows
   std::size_t shards = 0;                  ///< so many parts that are shards list it
   bool is_undone = false;                  ///< a part that is its own shard has it to do
+  bool is_redone = false;                  ///< it is a shard's own, or a run without shards ended it before
   Standing standing = Standing::leftover;  ///< the highest of a part
 };
 using Places = std::map<std::string, Place>;  ///< by canonical path
@@ -128,16 +129,18 @@ void check_shards(const std::vector<Part>& parts) {
 
 void add_places(Part& part, Places& places) {
   Statement select(*part.database,
-                   "SELECT canonical, path, position, size, mine, state NOT IN ('done', 'failed') FROM slides WHERE "
-                   "position IS NOT NULL");
+                   "SELECT canonical, path, position, size, mine, state NOT IN ('done', 'failed'), ended_at IS NOT "
+                   "NULL FROM slides WHERE position IS NOT NULL");
   while (select.step()) {
     const Standing standing = standing_in(part, select.integer(4) != 0);
-    const Place place{select.integer(2),
-                      select.text(1),
-                      static_cast<std::uint64_t>(std::max<std::int64_t>(0, select.integer(3))),
-                      part.is_shard ? std::size_t{1} : 0,
-                      standing == Standing::own && select.integer(5) != 0,
-                      standing};
+    const Place place{
+        select.integer(2),
+        select.text(1),
+        static_cast<std::uint64_t>(std::max<std::int64_t>(0, select.integer(3))),
+        part.is_shard ? std::size_t{1} : 0,
+        standing == Standing::own && select.integer(5) != 0,
+        standing == Standing::own || (standing == Standing::result && !part.is_joined && select.integer(6) != 0),
+        standing};
     const auto check = [&](std::string_view text) {
       if (text.empty() || text.find('\0') != std::string_view::npos) {
         throw OutputError(part.database->file().string() + ": damaged: a path can't be what was written");
@@ -152,6 +155,7 @@ void add_places(Part& part, Places& places) {
     entry->second.bytes = std::max(entry->second.bytes, place.bytes);
     entry->second.shards += place.shards;
     entry->second.is_undone = entry->second.is_undone || place.is_undone;
+    entry->second.is_redone = entry->second.is_redone || place.is_redone;
     entry->second.standing = std::max(entry->second.standing, place.standing);
   }
 }
@@ -188,7 +192,7 @@ void add_former(Part& part, std::unordered_set<std::string>& former) {
   while (select.step()) former.insert(select.text(0));
 }
 
-/// By position where the manifests agree; paths settle the rest. `mine` says that a shard has it as its own.
+/// By position where the manifests agree; paths settle the rest. `mine` says that a run, if it lacks it, does it again.
 std::vector<ManifestEntry> make_manifest(const Places& places) {
   std::vector<const Places::value_type*> order;
   for (const auto& place : places) order.push_back(&place);
@@ -196,8 +200,7 @@ std::vector<ManifestEntry> make_manifest(const Places& places) {
   std::vector<ManifestEntry> manifest;
   manifest.reserve(order.size());
   for (const auto* place : order) {
-    manifest.push_back(
-        {place->second.path, place->first, place->second.standing == Standing::own, place->second.bytes});
+    manifest.push_back({place->second.path, place->first, place->second.is_redone, place->second.bytes});
   }
   return manifest;
 }

@@ -187,6 +187,39 @@ TEST_CASE_FIXTURE(Shards, "a repeated merge leaves out what its own shard has to
   CHECK(seeds_in(out) == std::vector<std::uint64_t>{3, 6});
 }
 
+TEST_CASE_FIXTURE(Shards, "a repeated merge leaves out what a run without shards has to do again") {
+  const auto run_whole = [&](const std::vector<Outcome>& outcomes) {
+    Ledger ledger(ledger_config(a));
+    ledger.begin(manifest, false);
+    for (const Outcome outcome : outcomes) end_slide(ledger, manifest, outcome);
+  };
+  const auto check_again = [&](const std::vector<std::string>& parts) {
+    CHECK(merge_ledgers(parts, out).missing == std::vector<std::string>{manifest[1].path});
+    CHECK(seeds_in(out) == std::vector<std::uint64_t>{3});
+    CHECK(merge_ledgers(parts, (folder / "new").string()).missing == std::vector<std::string>{manifest[1].path});
+    CHECK(text_of(fs::path(out) / "slides.csv") == text_of(folder / "new/slides.csv"));
+  };
+  run_whole({{0, 3}, {1, 8}});
+  CHECK(merge_ledgers({a}, out).missing.empty());
+  folder.write("slide-1", std::string("another"));
+  run_whole({});
+  SUBCASE("alone") { check_again({a}); }
+  SUBCASE("beside a shard that knows the slide as another's") {
+    run(b, {0}, {{0, 3}});
+    check_again({a, b});
+    check_again({b, a});
+  }
+  SUBCASE("joined results that lack a slide have nothing to do") {
+    merge_ledgers({a}, joined);
+    CHECK(contains(message_of<ConfigError>([&] { merge_ledgers({joined}, out); }),
+                   "holds 1 slide of an earlier joining that none of the folders has, first " + manifest[1].path));
+    CHECK(seeds_in(out) == std::vector<std::uint64_t>{3, 8});
+  }
+  run_whole({{1, 6}});
+  CHECK(merge_ledgers({a}, out).missing.empty());
+  CHECK(seeds_in(out) == std::vector<std::uint64_t>{3, 6});
+}
+
 TEST_CASE_FIXTURE(Shards, "a shard that was started with another list is said to be") {
   manifest = make_files(folder, 4);
   const std::vector<ManifestEntry> two(manifest.begin(), manifest.begin() + 2);
