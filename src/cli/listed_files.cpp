@@ -73,7 +73,7 @@ std::optional<fs::path> first_listed_readably(const std::vector<fs::path>& files
 /// Whether a folder is an image that this program made, or holds the tiles of one.
 bool is_image_folder(const fs::path& folder) {
   constexpr std::string_view tiles = "_files";
-  if (named_kind(folder).is_folder) return is_own(folder);
+  if (holds_own_image(folder)) return true;
   const std::string name = folder.filename().string();
   if (!name.ends_with(tiles)) return false;
   return is_own(folder.parent_path() / (name.substr(0, name.size() - tiles.size()) + ".dzi"));

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -103,23 +104,32 @@ bool holds(const fs::path& file, std::string_view mark) {
 
 constexpr std::string_view zarr_mark = "\"slidestream\":";
 
-/// How many DICOM files with something in them a folder has; nothing where one isn't this program's.
-std::optional<std::size_t> own_instances(const fs::path& folder) {
-  std::size_t instances = 0;
+bool has_zarr_mark(const fs::path& folder) {
+  return holds(folder / ".zattrs", zarr_mark) || holds(folder / "zarr.json", zarr_mark);
+}
+
+/// The DICOM files of a folder, without stray and empty ones, until one of them is refused. Returns whether none is.
+bool all_instances(const fs::path& folder, const std::function<bool(const fs::path&)>& accepts) {
   std::error_code code;
   for (fs::directory_iterator entry(folder, code); !code && entry != fs::directory_iterator(); entry.increment(code)) {
     if (entry->path().extension() != ".dcm" || is_stray_file(*entry) || is_empty_file(entry->path())) continue;
-    if (!holds(entry->path(), "slidestream")) return std::nullopt;
-    ++instances;
+    if (!accepts(entry->path())) return false;
   }
-  return instances;
+  return true;
+}
+
+/// How many DICOM files with something in them a folder has; nothing where one isn't this program's.
+std::optional<std::size_t> own_instances(const fs::path& folder) {
+  std::size_t instances = 0;
+  const bool all = all_instances(folder, [&instances](const fs::path& file) {
+    ++instances;
+    return holds(file, "slidestream");
+  });
+  return all ? std::optional(instances) : std::nullopt;
 }
 
 /// Of DICOM each instance says it.
-bool is_own_folder(const fs::path& folder) {
-  if (holds(folder / ".zattrs", zarr_mark) || holds(folder / "zarr.json", zarr_mark)) return true;
-  return own_instances(folder).value_or(0) > 0;
-}
+bool is_own_folder(const fs::path& folder) { return has_zarr_mark(folder) || own_instances(folder).value_or(0) > 0; }
 
 /// By SoftwareVersions, which lies before everything that is large.
 bool is_own_instance(const fs::path& file) {
@@ -254,6 +264,15 @@ bool holds_image(const fs::path& folder) {
   std::error_code code;
   return std::ranges::any_of(std::array{".zattrs", ".zgroup", "zarr.json", "level-0.dcm"},
                              [&](const char* name) { return fs::is_regular_file(folder / name, code); });
+}
+
+bool holds_own_image(const fs::path& folder) {
+  if (!named_kind(folder).is_folder && !holds_image(folder)) return false;
+  // Manufacturer and SoftwareVersions lie before everything that is large.
+  constexpr std::size_t head = std::size_t{1} << 16;
+  return has_zarr_mark(folder) || !all_instances(folder, [](const fs::path& file) {
+           return first_bytes(file, head).find("slidestream") == std::string::npos;
+         });
 }
 
 bool is_lost_with(const fs::path& folder) {

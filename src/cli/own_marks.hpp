@@ -33,6 +33,9 @@ bool is_own_image(const std::filesystem::path& slide);
 /// Whether a folder is an image of the kinds that are folders, whoever made it.
 bool holds_image(const std::filesystem::path& folder);
 
+/// Whether a folder is such an image, and this program wrote some of it, whatever else somebody put there.
+bool holds_own_image(const std::filesystem::path& folder);
+
 /// Whether something is lost with a folder that has no mark. Who writes refuses what no image's folder holds.
 bool is_lost_with(const std::filesystem::path& folder);
 

@@ -177,6 +177,23 @@ class Targets(BatchCase):
                             self.assertOneLine(run("convert", slides / "b.svs", target, *more), 2, f"{target}: lies in ", what)
                             self.assertFalse(target.exists())
                 self.assertOneLine(run(slides / "b.svs", "--out", within), 2, "an image of this program; name another")
+        # Also where somebody put another file beside those of this program.
+        for image in "made", "made.dicom":
+            self.assertDone(run("synth", "--out", own / image, "--format", "dicom", "--size", "256x256"))
+        for image in "x.dicom", "made", "made.dicom":
+            within = own / image
+            (within / "mine.dcm").write_text("k\n")
+            before = sorted(within.iterdir())
+            for arguments in (["convert", slides / "b.svs", within / "z.ome.tif"], [slides / "b.svs", "--out", within],
+                              [slides / "b.svs", "--out", within / "o"],
+                              [slides / "b.svs", "--out", self.out, "--trace", within / "t.json"]):
+                with self.subTest(arguments=arguments):
+                    self.assertOneLine(run(*arguments), 2, f"lies in {within.resolve()}, an image of this program")
+                    self.assertEqual(sorted(within.iterdir()), before)
+            # The marks are what counts, not the name.
+            for file in within.glob("*.dcm"):
+                file.write_text("k\n")
+            self.assertDone(run("convert", slides / "b.svs", within / "z.ome.tif"))
 
     def test_a_report_and_the_page_of_an_image(self):
         slides = self.folder_of("a.svs")
