@@ -25,6 +25,7 @@ if [[ "$*" != *--show-only* ]]; then
   exit
 fi
 printf '{"tests": [{"name": "a_test:one", "command": ["%s/build/release/tests/a/a_test", "--test-case=one"]}, ' "$PWD"
+printf '{"name": "package", "command": ["python3", "-B", "%s/tests/package"]}, ' "$PWD"
 printf '{"name": "b: (Part)", "command": ["python3", "-B", "%s/tests/b/b_test.py"]}, {"name": "NOT_BUILT"}]}' "$PWD"
 """
 
@@ -88,6 +89,7 @@ class Changed(Case):
         self.git("switch", "-q", "-c", "branch")
         self.write("tests/a/help.hpp", "changed\n")
         self.write("tests/b/b_test.py", "changed\n")
+        self.write("tests/package/test_c.py", "changed\n")
         self.write("tests/support/main.cpp", "changed\n")
         self.write("tests/a/data/a.bin", "changed\n")
         for name in "tests/a/CMakeLists.txt", "src/CMakeLists.txt", "cmake/Targets.cmake", "src/a.cpp":
@@ -95,7 +97,7 @@ class Changed(Case):
         self.git("rm", "-q", "tests/b/CMakeLists.txt")
         self.commit()
         done = self.passes()
-        self.assertEqual(self.chosen(), r"^(a_test:|b: \(Part\)$)")
+        self.assertEqual(self.chosen(), r"^(a_test:|b: \(Part\)$|package$)")
         self.assertIn("Left out, as no test is theirs alone: cmake/Targets.cmake src/CMakeLists.txt tests/a/CMakeLists.txt "
                       "tests/a/data/a.bin tests/support/main.cpp\n", done.stderr)
         self.assertIn("until-fail:20", (self.folder / "ctest.log").read_text())

@@ -35,6 +35,12 @@ class Program(unittest.TestCase):
         return subprocess.run([os.environ["SKIPPING_CASES"], "--test-case=" + ",".join(cases)], check=False,
                               capture_output=True, env=os.environ | more).returncode
 
+    def test_the_reason_begins_a_line(self):
+        for case in "reports it", "says it":
+            text = subprocess.run([os.environ["SKIPPING_CASES"], "--test-case=" + case], check=False, capture_output=True,
+                                  text=True).stdout
+            self.assertEqual(text.splitlines().count("SKIPPED: no reason"), 1, text)
+
     def test_skipped_if_nothing_else_ran(self):
         self.assertEqual(self.status("reports it"), 77)
         self.assertEqual(self.status("reports it", "says it"), 77)
@@ -53,11 +59,18 @@ class Program(unittest.TestCase):
 
 class Script(unittest.TestCase):
     def status(self, *arguments, text=SCRIPT, **environment):
+        return self.ended(*arguments, text=text, **environment).returncode
+
+    def ended(self, *arguments, text=SCRIPT, **environment):
         with tempfile.TemporaryDirectory() as folder:
             script = pathlib.Path(folder) / "a_test.py"
             script.write_text(text)
             return subprocess.run([os.environ["PYTHON_TEST"], "-B", script, *arguments], check=False,
-                                  capture_output=True, env=os.environ | environment).returncode
+                                  capture_output=True, text=True, env=os.environ | environment)
+
+    def test_how_many_are_skipped_is_told(self):
+        for name, line in ("All", "SKIPPED: 1 of 1 cases"), ("Some", "SKIPPED: 1 of 2 cases"), ("Class", "SKIPPED: 1 of 0 cases"):
+            self.assertIn(line, self.ended("-q", name).stdout)
 
     def test_skipped_if_nothing_else_ran(self):
         self.assertEqual(self.status("-q", "All"), 77)
