@@ -66,8 +66,8 @@ struct ScheduleFull {
 /// is next. A network that another GPU has is loaded once more only for two fragments or more, and after all others.
 /// Workers end with their networks at about the same time. So each GPU loads as many ahead as it has workers, one at a
 /// time, in memory that no network with work has. It begins with that while the first volumes are read. Where all that
-/// is left is on other GPUs, it loads one of these networks ahead as soon as it has begun with its own, so that GPUs end
-/// at about the same time.
+/// is left is on other GPUs, it loads one of these networks ahead as soon as it has begun with its own, so that GPUs
+/// end at about the same time.
 ///
 /// Others may take a GPU's memory. One that was found full gets no more than it has then, in memory and fragments at a
 /// time, and loads nothing ahead. With each few fragments that it computes it gets a little more, up to what it had.
