@@ -240,6 +240,13 @@ void Archive::slide_ended(SlideResult& slide) noexcept {
   check_failures();
 }
 
+void Archive::tell_earlier(const std::vector<Ledger::EarlierFiles>& files) {
+  for (const auto& [path, where] : files) {
+    if (!where.folder.empty()) spdlog::warn("{}: files of its earlier result are in {}", path, where.folder.string());
+    if (!where.refusal.empty()) spdlog::warn("{}: no table lists its earlier result: {}", path, where.refusal);
+  }
+}
+
 std::vector<SlideResult> Archive::keep_slides() noexcept {
   std::vector<SlideResult> kept;
   const std::vector<Ended> slides = std::exchange(ended_slides_, {});
@@ -249,10 +256,7 @@ std::vector<SlideResult> Archive::keep_slides() noexcept {
     ended.reserve(slides.size());
     for (const Ended& slide : slides) ended.push_back({slide.place, &slide.result});
     remove_maps_of(slides);
-    for (const auto& [path, where] : ledger_->keep(ended)) {
-      if (!where.folder.empty()) spdlog::warn("{}: files of its earlier result are in {}", path, where.folder.string());
-      if (!where.refusal.empty()) spdlog::warn("{}: no table lists its earlier result: {}", path, where.refusal);
-    }
+    tell_earlier(ledger_->keep(ended));
     for (const auto& [place, slide] : slides) {
       SlideResult& told = kept.emplace_back(slide);
       // The ledger has them; a long run mustn't.

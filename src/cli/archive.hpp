@@ -105,6 +105,7 @@ class Archive {
     SlideResult result;
   };
 
+  static void tell_earlier(const std::vector<Ledger::EarlierFiles>& files);
   void give_up_deadly_slides();
   std::int64_t deaths_of(std::size_t place) const;
   std::int64_t shortages_of(std::size_t place) const;

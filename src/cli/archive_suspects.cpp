@@ -68,7 +68,7 @@ void Archive::give_up_deadly_slides() {
     slide.sums.histogram.assign(static_cast<std::size_t>(config_.analysis.bins), 0);
     slide.fail({"source", {}, deaths_of(place) > deaths_of_suspect ? cause_of_deaths : cause_of_shortages});
     ledger_->started(place);
-    ledger_->ended(place, slide);
+    tell_earlier(ledger_->ended(place, slide));
     start_.bytes_left -= start_.todo_bytes[i];
     start_.todo.erase(start_.todo.begin() + static_cast<std::ptrdiff_t>(i));
     start_.todo_bytes.erase(start_.todo_bytes.begin() + static_cast<std::ptrdiff_t>(i));

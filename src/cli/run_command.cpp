@@ -177,7 +177,8 @@ int run_archive(const Config& config, const RunOptions& options, const FolderGua
   if (!slides.empty()) check_folders(config);
   const LedgerStart& start = archive.start();
   ProgressDisplay display(options.quiet, options.log_json,
-                          Estimate(start.bytes_left, slides.size(), start.bytes - start.bytes_left));
+                          Estimate(start.bytes_left, slides.size(), start.bytes - start.bytes_left),
+                          options.work != nullptr ? RunOver::volumes : RunOver::slides);
   ProgressFile progress_file(progress_file_of(config.output.dir), [&] { return archive.owns_folder(); });
   control.on_start = [&](const std::string& path) { guard.check_map(archive.slide_started(path)); };
   control.image_name = [&](const std::string& path) { return archive.image_name(path); };

@@ -10,7 +10,9 @@
 
 #include "config/suggest.hpp"
 #include "ledger/attachments.hpp"
+#include "ledger/map_files.hpp"
 #include "ledger/schema.hpp"
+#include "ledger/slide_row.hpp"
 #include "ledger/start_notes.hpp"
 #include "output/folders.hpp"
 #include "sink/file_digest.hpp"
@@ -286,6 +288,32 @@ ListedFiles files_of_slides(Database& database, const fs::path& folder) {
     }
   }
   return listed;
+}
+
+std::vector<std::string> files_of_slide(Database& database, std::int64_t slide) {
+  std::vector<std::string> files;
+  Statement row(database, "SELECT attached, map_name, image_name FROM slides WHERE id = ?1");
+  if (!row.bind(1, slide).step()) return files;
+  SlideResult listed;
+  const auto attached = unsigned_or_null(row, 0);
+  if (attached && AttachmentReader(database).read(slide, *attached, listed)) {
+    for (Artifact& artifact : listed.artifacts) files.push_back(std::move(artifact.file));
+  }
+  const std::string map = row.text(1);
+  if (!map.empty() && map.find('/') == std::string::npos) files.push_back(map_path(map));
+  // A slide that is to be done again gets another name with another path.
+  const std::string own = row.text(2) + ".";
+  Statement others(database,
+                   "SELECT 1 FROM slides WHERE id <> ?1 AND length(image_name) > 0 AND substr(?2, 1, "
+                   "length(image_name) + 1) = CAST(image_name || '.' AS BLOB) LIMIT 1");
+  std::erase_if(files, [&](const std::string& file) {
+    const std::string name = fs::path(file).filename().string();
+    if (name.starts_with(own)) return false;
+    const bool is_anothers = others.bind(1, slide).bind_blob(2, std::string_view(name)).step();
+    others.reset();
+    return is_anothers;
+  });
+  return files;
 }
 
 bool may_have_files(const fs::path& folder, const std::string& name) noexcept {

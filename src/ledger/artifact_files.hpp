@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <unordered_set>
@@ -75,6 +76,10 @@ struct ListedFiles {
 /// (`slides_with_files`), and those of `slide_folders` that are links.
 /// \throws OutputError, also where one can't be looked at; UnreadableError where the list is damaged.
 ListedFiles files_of_slides(Database& database, const std::filesystem::path& folder);
+
+/// The artifacts and the map that a slide's row lists, also while the slide is to be done again; none where the list of
+/// artifacts isn't what was written. Files whose names have passed to another slide aren't among them.
+std::vector<std::string> files_of_slide(Database& database, std::int64_t slide);
 
 /// Whether a file or folder of `slide_folders` may be one of the slide with this name, and whole; also where that can't
 /// be said.

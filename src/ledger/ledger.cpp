@@ -256,15 +256,19 @@ bool Ledger::may_have_left(const Slide& slide, const SlideResult& result) {
 std::vector<Ledger::EarlierFiles> Ledger::keep(std::span<const Ended> slides) {
   std::vector<EarlierFiles> earlier;
   if (slides.empty()) return earlier;
+  std::vector<std::vector<std::string>> files;
   change([&] {
     // From here on the folder has something of its own.
     database_.execute("DELETE FROM meta WHERE name = 'joined'");
-    for (const Ended& ended : slides) keep_row(ended);
+    for (const Ended& ended : slides) {
+      files.push_back(files_of_slide(database_, slides_.at(ended.slide).id));
+      keep_row(ended);
+    }
   });
   // Files of what the slide or its outlines were would be taken for those of what they are.
-  for (const Ended& ended : slides) {
-    const SlideResult& result = *ended.result;
-    std::vector<std::string> former = std::exchange(slides_.at(ended.slide).former, {});
+  for (std::size_t i = 0; i < slides.size(); ++i) {
+    const SlideResult& result = *slides[i].result;
+    std::vector<std::string>& former = files[i];
     std::erase_if(former, [&result](const std::string& name) {
       const bool is_made = std::ranges::find(result.artifacts, name, &Artifact::file) != result.artifacts.end();
       return is_made || (result.done && name == map_path(result.map_file));
@@ -275,10 +279,10 @@ std::vector<Ledger::EarlierFiles> Ledger::keep(std::span<const Ended> slides) {
   return earlier;
 }
 
-void Ledger::ended(std::size_t slide, SlideResult& result) {
+std::vector<Ledger::EarlierFiles> Ledger::ended(std::size_t slide, SlideResult& result) {
   check_unchanged(slide, result);
   const Ended one = {slide, &result};
-  keep({&one, 1});
+  return keep({&one, 1});
 }
 
 void Ledger::map_renamed(std::size_t slide, const std::string& name) {

@@ -35,7 +35,7 @@ namespace slidestream {
 struct ManifestEntry {
   std::string path;         ///< as it was named
   std::string canonical;    ///< the file behind it: what tells slides apart
-  bool mine = true;         ///< of this process's shard; for `join`, of a run that does it again
+  bool mine = true;         ///< of this process's shard; for `join`, still to be done
   std::uint64_t bytes = 0;  ///< of its file, for `join`, which doesn't look
 };
 
@@ -158,7 +158,7 @@ class Ledger {
   /// calls `work`, which calls `import` for every slide that was found. Then `check` gets what `image_names` is going
   /// to give, and the maps that the ledger is going to list. Nothing changes when either throws. \throws ConfigError
   /// where that would lose something: a run's own results, or slides of an earlier joining that aren't imported this
-  /// time. The manifest's that are `mine` may stay out: a run that is joined has them to do again.
+  /// time. The manifest's that are `mine` may stay out: a ledger that is joined has them to do.
   /// \param former  canonical paths of slides that the joined ledgers have, and not among their inputs any more
   void join(const std::vector<ManifestEntry>& manifest, const std::function<void()>& work,
             const std::function<void(const std::vector<std::string>& names, const ListedMaps& maps)>& check,
@@ -207,8 +207,8 @@ class Ledger {
   /// Keeps slides that ended and were looked at, in one transaction. Files that they had, and have no more, are moved
   /// into `earlier_of_failed`. Returns what became of them, for slides whose files were moved or had to be.
   std::vector<EarlierFiles> keep(std::span<const Ended> slides);
-  /// Looks at one and keeps it.
-  void ended(std::size_t slide, SlideResult& result);
+  /// Looks at one and keeps it, as `keep`.
+  std::vector<EarlierFiles> ended(std::size_t slide, SlideResult& result);
   /// Notes the name of a map's file that was written again.
   void map_renamed(std::size_t slide, const std::string& name);
   /// Notes that the run was asked to stop: where the process dies from now on, that is no slide's fault. Doesn't wait
@@ -257,12 +257,11 @@ class Ledger {
   struct Slide {
     std::int64_t id = 0;
     std::string path;
-    SlideIdentity identity;           ///< when it was started
-    bool known = false;               ///< the file could be looked at then
-    bool incomplete = false;          ///< at the beginning: done before, and one of its operators failed
-    bool is_retried = false;          ///< at the beginning: what failed before is tried again
-    bool had_begun = false;           ///< at the beginning: an earlier attempt came to its files, and has no result
-    std::vector<std::string> former;  ///< at the beginning: files of a slide that is done again, in the folder
+    SlideIdentity identity;   ///< when it was started
+    bool known = false;       ///< the file could be looked at then
+    bool incomplete = false;  ///< at the beginning: done before, and one of its operators failed
+    bool is_retried = false;  ///< at the beginning: what failed before is tried again
+    bool had_begun = false;   ///< at the beginning: an earlier attempt came to its files, and has no result
   };
 
   void check_settings(const Config& config, const Options& options);

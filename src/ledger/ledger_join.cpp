@@ -120,13 +120,17 @@ void Ledger::check_that_joining_loses_nothing(const std::vector<ManifestEntry>& 
     if (to.count++ == 0) to.first = row.text(0);
   };
   Statement lost(database_, "SELECT path FROM slides WHERE id = ?1 AND state = 'done'");
+  // Its map leaves with it.
+  Statement leave(database_,
+                  "UPDATE slides SET state = 'pending', map_columns = NULL, map_rows = NULL, map_name = NULL WHERE id "
+                  "= ?1");
   for (std::size_t i = 0; i < slides_.size(); ++i) {
     if (joined_[i] != 0) continue;
     lost.bind(1, slides_[i].id);
-    // A run that is joined has it to do again.
+    // A ledger that is joined has it to do.
     if (!manifest[i].mine && lost.step()) add(nowhere, lost);
     lost.reset();
-    redo_row(slides_[i].id);
+    leave.bind(1, slides_[i].id).run();
   }
   Statement others(database_,
                    "SELECT path, canonical FROM slides WHERE position IS NULL AND state = 'done' ORDER BY canonical");

@@ -9,7 +9,6 @@
 #include "ledger/artifact_files.hpp"
 #include "ledger/image_names.hpp"
 #include "ledger/ledger.hpp"
-#include "ledger/map_files.hpp"
 #include "ledger/schema.hpp"
 #include "ledger/shard.hpp"
 #include "ledger/slide_counts.hpp"
@@ -94,9 +93,7 @@ std::string Ledger::enter(EntryStatements& with, std::size_t place, const Manife
       unmade = first_unmade(database_.file().parent_path(), result.artifacts);
       slide.incomplete = result.done && !result.complete();
       slide.is_retried = !retried_cause.empty() && result.failure.cause.find(retried_cause) != std::string::npos;
-      if (ended && state == "done") kept = result.artifacts;
-      for (Artifact& artifact : result.artifacts) slide.former.push_back(std::move(artifact.file));
-      if (!result.map_file.empty()) slide.former.push_back(map_path(result.map_file));
+      if (ended && state == "done") kept = std::move(result.artifacts);
       map = std::move(result.map);
     }
   } catch (const OutputError& error) {
@@ -119,7 +116,6 @@ std::string Ledger::enter(EntryStatements& with, std::size_t place, const Manife
     start.damaged.push_back(damaged_map_text(database_.file(), entry.path));
   }
   if (state == "done") start.links += links_among(database_.file().parent_path(), kept, start.first_link);
-  if (state == "done" && !slide.incomplete) slide.former.clear();
   if (entry.mine && state == "done" && !now) start.vanished.push_back(entry.path);
   with.place.bind_blob(1, std::string_view(entry.path)).bind(2, static_cast<std::int64_t>(place));
   with.place.bind(3, std::int64_t{entry.mine}).bind(4, std::string_view(state)).bind(5, slide.id).run();
@@ -226,6 +222,7 @@ Ledger::LeftSlides Ledger::left_slides() {
   return left;
 }
 
+/// The row lists the slide's files until it ends again.
 void Ledger::redo_row(std::int64_t id) {
   Statement update(database_, "UPDATE slides SET state = 'pending' WHERE id = ?1");
   update.bind(1, id).run();

@@ -61,9 +61,8 @@ struct Place {
   std::string path;
   std::uint64_t bytes = 0;                 ///< of its file, the most that a part knows
   std::size_t shards = 0;                  ///< so many parts that are shards list it
-  bool is_undone = false;                  ///< a part that is its own shard has it to do
-  bool is_redone = false;                  ///< it is a shard's own, or a run without shards ended it before
   Standing standing = Standing::leftover;  ///< the highest of a part
+  bool is_undone = false;                  ///< a part of that standing has it to do; again, unless it is a shard
 };
 using Places = std::map<std::string, Place>;  ///< by canonical path
 
@@ -133,14 +132,14 @@ void add_places(Part& part, Places& places) {
                    "NULL FROM slides WHERE position IS NOT NULL");
   while (select.step()) {
     const Standing standing = standing_in(part, select.integer(4) != 0);
-    const Place place{
-        select.integer(2),
-        select.text(1),
-        static_cast<std::uint64_t>(std::max<std::int64_t>(0, select.integer(3))),
-        part.is_shard ? std::size_t{1} : 0,
-        standing == Standing::own && select.integer(5) != 0,
-        standing == Standing::own || (standing == Standing::result && !part.is_joined && select.integer(6) != 0),
-        standing};
+    // Another folder's result stands in for what a run without shards never did, and not for what it does again.
+    const bool is_its = standing == Standing::own || (standing == Standing::result && select.integer(6) != 0);
+    const Place place{select.integer(2),
+                      select.text(1),
+                      static_cast<std::uint64_t>(std::max<std::int64_t>(0, select.integer(3))),
+                      part.is_shard ? std::size_t{1} : 0,
+                      standing,
+                      is_its && select.integer(5) != 0};
     const auto check = [&](std::string_view text) {
       if (text.empty() || text.find('\0') != std::string_view::npos) {
         throw OutputError(part.database->file().string() + ": damaged: a path can't be what was written");
@@ -150,13 +149,14 @@ void add_places(Part& part, Places& places) {
     check(select.bytes(0));
     const auto [entry, is_new] = places.try_emplace(select.text(0), place);
     if (is_new) continue;
-    entry->second.position = std::min(entry->second.position, place.position);
-    entry->second.path = std::min(entry->second.path, place.path);
-    entry->second.bytes = std::max(entry->second.bytes, place.bytes);
-    entry->second.shards += place.shards;
-    entry->second.is_undone = entry->second.is_undone || place.is_undone;
-    entry->second.is_redone = entry->second.is_redone || place.is_redone;
-    entry->second.standing = std::max(entry->second.standing, place.standing);
+    Place& known = entry->second;
+    known.position = std::min(known.position, place.position);
+    known.path = std::min(known.path, place.path);
+    known.bytes = std::max(known.bytes, place.bytes);
+    known.shards += place.shards;
+    if (place.standing < known.standing) continue;
+    known.is_undone = place.is_undone || (place.standing == known.standing && known.is_undone);
+    known.standing = place.standing;
   }
 }
 
@@ -192,7 +192,7 @@ void add_former(Part& part, std::unordered_set<std::string>& former) {
   while (select.step()) former.insert(select.text(0));
 }
 
-/// By position where the manifests agree; paths settle the rest. `mine` says that a run, if it lacks it, does it again.
+/// By position where the manifests agree; paths settle the rest. `mine` says that a part has it to do.
 std::vector<ManifestEntry> make_manifest(const Places& places) {
   std::vector<const Places::value_type*> order;
   for (const auto& place : places) order.push_back(&place);
@@ -200,7 +200,7 @@ std::vector<ManifestEntry> make_manifest(const Places& places) {
   std::vector<ManifestEntry> manifest;
   manifest.reserve(order.size());
   for (const auto* place : order) {
-    manifest.push_back({place->second.path, place->first, place->second.is_redone, place->second.bytes});
+    manifest.push_back({place->second.path, place->first, place->second.is_undone, place->second.bytes});
   }
   return manifest;
 }
@@ -238,9 +238,12 @@ class Joiner {
       const std::size_t place = found->second;
       const Place& listed = places_.at(found->first);
       const Standing standing = standing_in(part, select.integer(more + 9) != 0);
-      // Where several folders have it as their own, what one has done may be of an earlier file than another's.
-      if (standing == Standing::own && listed.is_undone) undone_.insert(place);
-      if (standing < listed.standing || listed.is_undone) continue;
+      if (standing < listed.standing) continue;
+      // What one has done may be of an earlier file than what another has to do.
+      if (listed.is_undone) {
+        undone_.insert(place);
+        continue;
+      }
       if (standing == Standing::leftover) leftovers_.insert(place);
       Ledger::Imported slide;
       slide.map_digest = unsigned_or_null(select, map_digest_column);
@@ -302,7 +305,7 @@ class Joiner {
     };
     add(leftovers_, ": no folder's shard has this to do, so what an earlier run left counts; name all shards' folders");
     add(undone_,
-        ": ended in one folder, and still to do in another, whose shards both have it; start the other's again, or "
+        ": ended in one folder, and still to do in another that has it as its own; give the other's command again, or "
         "leave it out");
   }
 
@@ -323,7 +326,7 @@ class Joiner {
   Corpus totals_;  ///< so that what can't be added up is found before anything stays
   std::size_t twice_ = 0;
   std::set<std::size_t> leftovers_;
-  std::set<std::size_t> undone_;  ///< done in one folder, and to do in another, as their shards' own
+  std::set<std::size_t> undone_;  ///< ended in one folder, and to do in another of that standing
   std::unordered_map<std::string, std::size_t> by_canonical_;
   std::vector<std::string> has_;  ///< the folder that a slide was in
   std::map<std::size_t, std::vector<Seen>> seen_;

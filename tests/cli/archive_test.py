@@ -543,6 +543,37 @@ class Deaths(ArchiveCase):
         self.assertNotIn("died", status.stderr)
         self.assertEqual(self.sql("SELECT CAST(value AS TEXT) FROM meta WHERE name = 'deaths'"), [("",)])
 
+    def test_files_of_a_slide_that_fails_behind_a_stopped_start_move_aside(self):
+        slides = self.tiny_slides(2)
+        names = sorted(slides.iterdir())
+        good = [name.read_bytes() for name in names]
+        for shard in [], ["--shard", "1/1"]:
+            with self.subTest(shard):
+                out, place = self.out, self.out / "earlier-failed"
+                shutil.rmtree(out, ignore_errors=True)
+                arguments = [slides, "--out", out, "--maps", "npy", *MAKE_IMAGES, *LONG, *shard]
+                first = run(*arguments)
+                self.assertEqual(first.returncode, 0, first.stderr)
+                before = results(out)
+                of_slides = {name: content for name, content in before.items() if name.startswith(("images/", "maps/"))}
+                self.assertGreater(len(of_slides), 4)
+                for name in names:
+                    shutil.copy(self.large_slide(), name)
+                self.assertIn("has changed", self.die_at(arguments, names[0], alone=False))
+                for name, content in zip(names, good):
+                    name.write_bytes(content[:3000])
+                failed = run(*arguments)
+                self.assertEqual(failed.returncode, 1, failed.stderr)
+                for name in names:
+                    self.assertIn(f"{name}: files of its earlier result are in {place}\n", failed.stderr)
+                self.assertEqual(results(place), of_slides)
+                self.assertFalse(of_slides.keys() & results(out).keys())
+                for name, content in zip(names, good):
+                    name.write_bytes(content)
+                mended = run(*arguments)
+                self.assertEqual(mended.returncode, 0, mended.stderr)
+                self.assertEqual(results(out), before)
+
     def test_a_slide_that_is_tried_alone_can_be_done(self):
         slides = sorted(self.tiny_slides(4).iterdir())
         slow = self.slide("slow", "4096x2048", "--distinct", "16")

@@ -52,6 +52,13 @@ class Shards {
     for (const Outcome outcome : outcomes) end_slide(ledger, manifest, outcome);
   }
 
+  /// A run without shards, of all slides.
+  void run_whole(const std::string& part, const std::vector<Outcome>& outcomes) {
+    Ledger ledger(ledger_config(part));
+    ledger.begin(manifest, false);
+    for (const Outcome outcome : outcomes) end_slide(ledger, manifest, outcome);
+  }
+
   /// Merges the folders in every order. Returns how many slides the merges found twice.
   std::size_t check_merges(std::vector<std::string> parts, const std::vector<std::string>& missing,
                            const std::vector<std::uint64_t>& seeds) {
@@ -113,9 +120,7 @@ TEST_CASE_FIXTURE(Shards, "a slide is what its own shard says, whatever joined f
   SUBCASE("joined results") {}
   SUBCASE("a run without shards") {
     third = (folder / "whole").string();
-    Ledger ledger(ledger_config(third));
-    ledger.begin(manifest, false);
-    for (const Outcome outcome : {Outcome{0, 3}, Outcome{1, 8}}) end_slide(ledger, manifest, outcome);
+    run_whole(third, {{0, 3}, {1, 8}});
   }
   run(b, {1});
   check_merges({a, b, third}, {manifest[1].path}, {3});
@@ -144,11 +149,7 @@ TEST_CASE_FIXTURE(Shards, "a slide that several shards have as their own is to b
 
 TEST_CASE_FIXTURE(Shards, "a shard that goes on from joined results is a shard") {
   const std::string other = (folder / "other").string();
-  {
-    Ledger ledger(ledger_config(a));
-    ledger.begin(manifest, false);
-    for (const Outcome outcome : {Outcome{0, 3}, Outcome{1, 8}}) end_slide(ledger, manifest, outcome);
-  }
+  run_whole(a, {{0, 3}, {1, 8}});
   for (const std::string& target : {joined, other}) merge_ledgers({a}, target);
   folder.write("slide-1", std::string("another"));
   {
@@ -174,8 +175,12 @@ TEST_CASE_FIXTURE(Shards, "a repeated merge leaves out what its own shard has to
   folder.write("slide-1", std::string("another"));
   run(b, {1});
   const std::vector<std::string> missing = {manifest[1].path};
+  const fs::path map = folder / "out/maps/slide-1.npy";
+  CHECK(fs::exists(map));
   CHECK(merge_ledgers({a, b}, out).missing == missing);
   CHECK(seeds_in(out) == std::vector<std::uint64_t>{3});
+  CHECK_FALSE(fs::exists(map));
+  CHECK(fs::exists(folder / "out/maps/slide-0.npy"));
   CHECK(merge_ledgers({b, a}, (folder / "new").string()).missing == missing);
   CHECK(text_of(fs::path(out) / "slides.csv") == text_of(folder / "new/slides.csv"));
   // What a folder that isn't named has is kept.
@@ -188,21 +193,16 @@ TEST_CASE_FIXTURE(Shards, "a repeated merge leaves out what its own shard has to
 }
 
 TEST_CASE_FIXTURE(Shards, "a repeated merge leaves out what a run without shards has to do again") {
-  const auto run_whole = [&](const std::vector<Outcome>& outcomes) {
-    Ledger ledger(ledger_config(a));
-    ledger.begin(manifest, false);
-    for (const Outcome outcome : outcomes) end_slide(ledger, manifest, outcome);
-  };
   const auto check_again = [&](const std::vector<std::string>& parts) {
     CHECK(merge_ledgers(parts, out).missing == std::vector<std::string>{manifest[1].path});
     CHECK(seeds_in(out) == std::vector<std::uint64_t>{3});
     CHECK(merge_ledgers(parts, (folder / "new").string()).missing == std::vector<std::string>{manifest[1].path});
     CHECK(text_of(fs::path(out) / "slides.csv") == text_of(folder / "new/slides.csv"));
   };
-  run_whole({{0, 3}, {1, 8}});
+  run_whole(a, {{0, 3}, {1, 8}});
   CHECK(merge_ledgers({a}, out).missing.empty());
   folder.write("slide-1", std::string("another"));
-  run_whole({});
+  run_whole(a, {});
   SUBCASE("alone") { check_again({a}); }
   SUBCASE("beside a shard that knows the slide as another's") {
     run(b, {0}, {{0, 3}});
@@ -215,9 +215,65 @@ TEST_CASE_FIXTURE(Shards, "a repeated merge leaves out what a run without shards
                    "holds 1 slide of an earlier joining that none of the folders has, first " + manifest[1].path));
     CHECK(seeds_in(out) == std::vector<std::uint64_t>{3, 8});
   }
-  run_whole({{1, 6}});
+  run_whole(a, {{1, 6}});
   CHECK(merge_ledgers({a}, out).missing.empty());
   CHECK(seeds_in(out) == std::vector<std::uint64_t>{3, 6});
+}
+
+TEST_CASE_FIXTURE(Shards, "no folder's result counts for a slide that a run without shards has to do again") {
+  const std::string shard = (folder / "shard").string();
+  run_whole(a, {{0, 3}});
+  run_whole(b, {{0, 3}, {1, 8}});
+  // It does for one that the run never did.
+  check_merges({a, b}, {}, {3, 8});
+  run_whole(a, {{1, 8}});
+  check_merges({a, b}, {}, {3, 8});
+  folder.write("slide-1", std::string("another"));
+  run_whole(a, {});
+  const std::vector<std::string> missing = {manifest[1].path};
+  const MergeResult merged = merge_ledgers({a, b}, out);
+  CHECK(merged.missing == missing);
+  REQUIRE(merged.warnings.size() == 1);
+  CHECK(contains(merged.warnings[0], manifest[1].path + ": ended in one folder, and still to do in another"));
+  CHECK(seeds_in(out) == std::vector<std::uint64_t>{3});
+  check_merges({a, b}, missing, {3});
+  SUBCASE("its own shard outranks both") {
+    run(shard, {1});
+    check_merges({a, b, shard}, missing, {3});
+    run(shard, {1}, {{1, 6}});
+    check_merges({a, b, shard}, {}, {3, 6});
+  }
+  SUBCASE("both do it again") {}
+  run_whole(a, {{1, 6}});
+  run_whole(b, {{1, 6}});
+  check_merges({a, b}, {}, {3, 6});
+}
+
+TEST_CASE_FIXTURE(Shards, "a repeated merge of joined results leaves out what they lack until it is done again") {
+  const fs::path map = folder / "out/maps/slide-1.npy";
+  const auto merge_twice = [&] {
+    const MergeResult first = merge_ledgers({a, b}, joined);
+    const MergeResult second = merge_ledgers({joined}, out);
+    CHECK(second.missing == first.missing);
+    CHECK(seeds_in(out) == seeds_in(joined));
+    CHECK(fs::exists(map) == fs::exists(fs::path(joined) / "maps/slide-1.npy"));
+    return second.missing;
+  };
+  run(a, {0}, {{0, 3}});
+  run(b, {1}, {{1, 8}});
+  CHECK(merge_twice().empty());
+  folder.write("slide-1", std::string("another"));
+  run(b, {1});
+  CHECK(merge_twice() == std::vector<std::string>{manifest[1].path});
+  CHECK_FALSE(fs::exists(map));
+  // No other folder's result takes its place.
+  run_whole((folder / "whole").string(), {{0, 3}, {1, 8}});
+  check_merges({joined, (folder / "whole").string()}, {manifest[1].path}, {3});
+  merge_ledgers({joined}, out);
+  run(b, {1}, {{1, 6}});
+  CHECK(merge_twice().empty());
+  CHECK(seeds_in(out) == std::vector<std::uint64_t>{3, 6});
+  CHECK(fs::exists(map));
 }
 
 TEST_CASE_FIXTURE(Shards, "a shard that was started with another list is said to be") {
