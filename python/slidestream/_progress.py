@@ -19,7 +19,8 @@ _PATIENCE = 50
 class _Bar:
     """A bar on standard error, or in a notebook: tqdm's where that is installed."""
 
-    def __init__(self) -> None:
+    def __init__(self, volumes: bool) -> None:
+        self._volumes = volumes
         try:
             from tqdm.auto import tqdm
 
@@ -40,7 +41,8 @@ class _Bar:
     def update(self, progress: Progress) -> None:
         share = self.share(progress)
         rate = progress.pixels / max(progress.seconds, 1e-9) / 1e6
-        text = f"{progress.slides_done + progress.slides_failed}/{progress.slides_total} slides, {rate:.0f} Mpx/s"
+        words = f"volumes, {rate:.3g} Mvoxels/s" if self._volumes else f"slides, {rate:.0f} Mpx/s"
+        text = f"{progress.slides_done + progress.slides_failed}/{progress.slides_total} {words}"
         if progress.slides_failed:
             text += f", {progress.slides_failed} failed"
         if self._tqdm is not None:
@@ -76,6 +78,7 @@ def wait_for(
     on_progress: Optional[Callable[[Progress], object]],
     progress: bool,
     serve: Optional[Callable[[int], object]] = None,
+    volumes: bool = False,
 ) -> None:
     """Returns when the run has ended. An exception, such as Ctrl-C, ends it first: nothing goes on behind the caller's
     back.
@@ -83,8 +86,9 @@ def wait_for(
     Args:
         serve: Does what the run asks Python for, within so many milliseconds where it is asked for nothing. What it
             raises breaks the run off; without it a run that is stopped finishes what it is at.
+        volumes: The run is over volumes, not slides.
     """
-    bar = _Bar() if progress else None
+    bar = _Bar(volumes) if progress else None
     patience = 0 if serve else _PATIENCE
     try:
         while not work.wait(patience):

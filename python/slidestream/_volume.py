@@ -118,7 +118,7 @@ def segment_volume(
         shard=shard, shard_by=shard_by, metrics=None, trace=None, volumes=True,
         sections={**sections, "volume": {**others, **volume}}, caller=segment_volume,
     )
-    wait_for(work, on_progress, progress)
+    wait_for(work, on_progress, progress, volumes=True)
     return RunResult(outcome_of(work))
 
 

@@ -43,9 +43,9 @@ struct Piece {
   bool failure = false;
 };
 
-std::string slides_text(const Progress& progress) {
+std::string ended_text(const Progress& progress, RunOver over) {
   return std::to_string(progress.slides_done) + "/" + std::to_string(progress.slides_total) +
-         (progress.slides_total == 1 ? " slide" : " slides");
+         (over == RunOver::volumes ? " volume" : " slide") + (progress.slides_total == 1 ? "" : "s");
 }
 
 std::string percent_text(double fraction) { return std::to_string(static_cast<int>(fraction * 100)) + " %"; }
@@ -65,8 +65,9 @@ std::string written_text(const Progress& progress) {
 
 bool writes_images(const Progress& progress) { return progress.tiles_written > 0 || !progress.images.empty(); }
 
-std::string pixel_rate(const Progress& progress) {
-  return pixel_rate_text(rate(static_cast<double>(progress.pixels), progress.seconds));
+std::string pixel_rate(const Progress& progress, RunOver over) {
+  const double per_second = rate(static_cast<double>(progress.pixels), progress.seconds);
+  return over == RunOver::volumes ? voxel_rate_text(per_second) : pixel_rate_text(per_second);
 }
 
 }  // namespace
@@ -118,12 +119,13 @@ std::optional<double> seconds_left(const Progress& progress, double fraction) {
   return progress.seconds * (1 - fraction) / fraction;
 }
 
-std::string live_line(const Progress& progress, const Share& share, bool stopping, int width, const Style& style) {
-  std::vector<Piece> pieces = {{slides_text(progress), 0}};
+std::string live_line(const Progress& progress, const Share& share, bool stopping, int width, const Style& style,
+                      RunOver over) {
+  std::vector<Piece> pieces = {{ended_text(progress, over), 0}};
   if (progress.slides_failed > 0) pieces.push_back({std::to_string(progress.slides_failed) + " failed", 1, true});
   if (progress.slides_skipped > 0) pieces.push_back({std::to_string(progress.slides_skipped) + " skipped", 5});
   pieces.push_back({percent_text(share.all), 1});
-  pieces.push_back({pixel_rate(progress), 3});
+  pieces.push_back({pixel_rate(progress, over), 3});
   pieces.push_back({byte_rate_text(progress), 4});
   if (writes_images(progress)) pieces.push_back({written_text(progress), 4});
   pieces.push_back(stopping ? Piece{"stopping", 2} : Piece{"ETA " + eta_text(progress, share.start), 2});
@@ -153,12 +155,12 @@ std::string live_line(const Progress& progress, const Share& share, bool stoppin
   return line;
 }
 
-std::string progress_text(const Progress& progress, const Share& share) {
-  std::string text = slides_text(progress);
+std::string progress_text(const Progress& progress, const Share& share, RunOver over) {
+  std::string text = ended_text(progress, over);
   if (progress.slides_failed > 0) text += ", " + std::to_string(progress.slides_failed) + " failed";
   if (progress.slides_skipped > 0) text += ", " + std::to_string(progress.slides_skipped) + " of them skipped";
-  text += ", " + percent_text(share.all) + ", " + pixel_rate(progress) + ", " + byte_rate_text(progress) + ", ETA " +
-          eta_text(progress, share.start);
+  text += ", " + percent_text(share.all) + ", " + pixel_rate(progress, over) + ", " + byte_rate_text(progress) +
+          ", ETA " + eta_text(progress, share.start);
   if (writes_images(progress)) text += ", " + written_text(progress);
   if (!progress.busiest_stage.empty()) text += ", busiest " + progress.busiest_stage;
   return text;
@@ -176,15 +178,16 @@ Share ProgressDisplay::update(const Progress& progress) {
   if (stopping && !told_of_signal_) {
     told_of_signal_ = true;
     spdlog::warn(
-        "stopping: slides that are done are kept, and others are left unless they are about to end; a second signal "
-        "stops at once");
+        "stopping: {} that are done are kept, and others are left unless they are about to end; a second signal stops "
+        "at once",
+        over_ == RunOver::volumes ? "volumes" : "slides");
   }
   if (quiet_) return share;
   if (style_.terminal) {
-    show_live_line(live_line(progress, share, stopping, terminal_width(2), style_));
+    show_live_line(live_line(progress, share, stopping, terminal_width(2), style_, over_));
   } else if (Clock::now() - last_ >= std::chrono::seconds(5)) {
     last_ = Clock::now();
-    spdlog::info("{}", progress_text(progress, share));
+    spdlog::info("{}", progress_text(progress, share, over_));
   }
   return share;
 }

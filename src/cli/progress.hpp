@@ -47,21 +47,25 @@ class Estimate {
   double shown_ = 0.0;
 };
 
+/// What a run is over: its progress counts pixels of slides, or voxels of volumes.
+enum class RunOver { slides, volumes };
+
 /// The time that is left, in seconds, where something can be said of it. \param fraction  of this start's work, done.
 std::optional<double> seconds_left(const Progress& progress, double fraction);
 
 /// The live line: as much as fits into `width` columns, the least important left out first.
-std::string live_line(const Progress& progress, const Share& share, bool stopping, int width, const Style& style);
+std::string live_line(const Progress& progress, const Share& share, bool stopping, int width, const Style& style,
+                      RunOver over = RunOver::slides);
 
 /// The same as a log line.
-std::string progress_text(const Progress& progress, const Share& share);
+std::string progress_text(const Progress& progress, const Share& share, RunOver over = RunOver::slides);
 
 /// Shows a run on standard error: a live line on a terminal, else a log line every five seconds.
 class ProgressDisplay {
  public:
   /// `plain`: log lines on a terminal too.
-  ProgressDisplay(bool quiet, bool plain, const Estimate& estimate)
-      : quiet_(quiet), style_(Style::of(2)), estimate_(estimate) {
+  ProgressDisplay(bool quiet, bool plain, const Estimate& estimate, RunOver over = RunOver::slides)
+      : quiet_(quiet), over_(over), style_(Style::of(2)), estimate_(estimate) {
     if (plain) style_.terminal = false;
   }
   ~ProgressDisplay() { end(); }
@@ -76,6 +80,7 @@ class ProgressDisplay {
   using Clock = std::chrono::steady_clock;
 
   bool quiet_;
+  RunOver over_;
   Style style_;
   std::mutex mutex_;
   Estimate estimate_;                      // guarded by mutex_

@@ -71,6 +71,12 @@ std::size_t display_width(std::string_view text) {
 
 std::string shortened_path(std::string_view path, std::size_t width, const Style& style) {
   std::string shown = printable(path);
+  // Terminals show a byte that isn't UTF-8 in one column, in four, or not at all.
+  for (std::size_t i = 0; i < shown.size();) {
+    const std::size_t length = utf8_length(std::string_view(shown).substr(i));
+    if (length == 0) shown[i] = '?';
+    i += std::max<std::size_t>(length, 1);
+  }
   if (display_width(shown) <= width) return shown;
   const std::string mark = style.unicode ? "\u2026" : "...";
   const std::size_t room = width - std::min(width, display_width(mark));
@@ -116,6 +122,10 @@ std::string bytes_text(double bytes) { return scaled(bytes, {"B", "kB", "MB", "G
 std::string pixel_rate_text(double per_second) {
   if (per_second < 1e8) return fixed(per_second / 1e6, 1) + " Mpx/s";
   return fixed(per_second / 1e9, 2) + " Gpx/s";
+}
+
+std::string voxel_rate_text(double per_second) {
+  return scaled(per_second, {"voxels/s", "kvoxels/s", "Mvoxels/s", "Gvoxels/s", "Tvoxels/s"});
 }
 
 }  // namespace slidestream::cli

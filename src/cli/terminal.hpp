@@ -34,7 +34,7 @@ int terminal_width(int descriptor);
 std::size_t display_width(std::string_view text);
 
 /// A path whose middle a mark takes the place of when it is longer than `width` columns: its folder and its name's end
-/// tell it from others. Control characters become '?'.
+/// tell it from others. Control characters and bytes that aren't UTF-8 become '?'.
 std::string shortened_path(std::string_view path, std::size_t width, const Style& style);
 
 std::string fixed(double value, int decimals);
@@ -45,5 +45,6 @@ std::string count_text(unsigned long long n);  ///< "172,544"
 std::string count_of(unsigned long long n, const std::string& one);
 std::string bytes_text(double bytes);            ///< "479 MB"
 std::string pixel_rate_text(double per_second);  ///< "1.23 Gpx/s"
+std::string voxel_rate_text(double per_second);  ///< "4.21 Mvoxels/s"
 
 }  // namespace slidestream::cli

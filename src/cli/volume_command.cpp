@@ -83,13 +83,13 @@ std::string networks_text(const Config& config, const volume::VolumeNetworks& ne
          memory_text(volume::memory_budget(config)) + " may be taken; what doesn't fit waits\n";
 }
 
-/// Adds a volume's row. \return what it would fail by; empty: nothing
-std::string add_volume(Table& table, const Config& config, const volume::VolumeNetworks& networks,
+/// Adds a volume's row. \param most  bytes that it may take. \return what it would fail by; empty: nothing
+std::string add_volume(Table& table, const Config& config, const volume::VolumeNetworks& networks, std::uint64_t most,
                        const std::string& path, const std::string& shown) {
   try {
     const volume::NiftiFile file(path);
     const volume::NiftiHeader& header = file.header();
-    const std::uint64_t bytes = volume::bytes_of_volume(config, networks, header);
+    const std::uint64_t bytes = volume::bytes_of_volume(config, networks, header, most);
     table.add({shown,
                std::to_string(header.size[0]) + " x " + std::to_string(header.size[1]) + " x " +
                    std::to_string(header.size[2]),
@@ -112,9 +112,12 @@ int dry_run_of_volumes(const Config& config, const ExpandedInputs& inputs, const
   bool fails = false;
   if (!inputs.slides.empty()) {
     Table table({"<volume", "<x, y, z", "<samples", "fragments", "memory"});
+    const std::uint64_t most =
+        volume::make_schedule(config, networks, volume::fragments_at_a_time(config, networks)).most_for_volume();
     std::string errors;
     for (const std::string& path : inputs.slides) {
-      const std::string error = add_volume(table, config, networks, path, shortened_path(path, longest_path, style));
+      const std::string error =
+          add_volume(table, config, networks, most, path, shortened_path(path, longest_path, style));
       if (error.empty()) continue;
       fails = true;
       const std::string named = error.starts_with(path + ": ") ? error : path + ": " + error;

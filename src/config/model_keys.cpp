@@ -98,8 +98,8 @@ std::vector<ConfigKey> model_keys() {
                         "the mask. -1: open, 0. Default -1.0.")),
       integer("model", "ignore", &Config::model, &ModelConfig::ignore, 0, 65535,
               "Label of pixels without a computed tile, up to 255 for classes, up to the largest sample for labels. A "
-              "network that returns it fails the slide. 0: open, 255 (volumes: the largest label, and no class). "
-              "Default 0."),
+              "network that returns it fails the slide; in volumes it doesn't vote. 0: open, 255 (volumes: the largest "
+              "label, and no class). Default 0."),
       of_machine(integer("model", "sessions", &Config::model, &ModelConfig::sessions, 0, 256,
                          "Batches per device at a time; 0: 3 on a GPU (volumes: 5), as many as threads on the CPU. "
                          "Memory: the network's for each. Default 0.")),

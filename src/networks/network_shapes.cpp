@@ -20,6 +20,8 @@ std::string of_file(const std::string& file, const std::string& what) { return f
 /// Bytes as people read them.
 std::string mib_text(std::size_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB"; }
 
+std::string mib_left_text(std::size_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
+
 namespace {
 
 /// Finds it from settings and a network's own shapes. \throws ConfigError that begins with the file.

@@ -24,8 +24,10 @@ namespace slidestream::networks {
 /// "m.onnx: what"
 std::string of_file(const std::string& file, const std::string& what);
 
-/// Bytes as people read them.
+/// Bytes as people read them: what is taken, rounded up.
 std::string mib_text(std::size_t bytes);
+/// What is left or may be taken, rounded down: less than `mib_text` of anything larger.
+std::string mib_left_text(std::size_t bytes);
 
 /// While it lives, what a network computes to be looked at beforehand is interrupted once `input.max_seconds` are over.
 class TimeLimit {

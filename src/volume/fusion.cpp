@@ -282,24 +282,37 @@ struct AxisWeights {
   int count = 1;
 };
 
+/// Neighbours i and i + 1 are blended from `begin` to before `end`, which may lie before it: they aren't then.
+struct BlendRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+/// Their overlap. Where fragments before or behind reach into it, blends of neighbours share what three fragments have
+/// by halves, but for a sample in its middle. So a mirrored axis has mirrored blends.
+BlendRange blend_of(const FragmentAxis& axis, std::int64_t i) {
+  const auto begin = [&axis](std::int64_t of) { return std::max<std::int64_t>(axis.begin(of), 0); };
+  const auto end = [&axis](std::int64_t of) { return std::min(axis.begin(of) + axis.fragment, axis.size); };
+  BlendRange range = {begin(i + 1), end(i)};
+  if (i > 0) range.begin = std::max(range.begin, (begin(i + 1) + end(i - 1) + 1) / 2);
+  if (i + 2 < axis.count) range.end = std::min(range.end, (begin(i + 2) + end(i)) / 2);
+  return range;
+}
+
 std::vector<AxisWeights> weights_at(const FragmentAxis& axis, StitchWeights weights) {
   std::vector<AxisWeights> at(static_cast<std::size_t>(axis.size));
-  for (std::int64_t i = 0; i < axis.count; ++i) {
-    // Its blend with the one before it: up to that one's end, or the begin of the next.
-    const std::int64_t begin = std::max<std::int64_t>(axis.begin(i), 0);
-    std::int64_t blend_end = begin;
-    if (i > 0) blend_end = std::min(axis.begin(i - 1) + axis.fragment, axis.size);
-    if (i > 0 && i + 1 < axis.count) blend_end = std::min(blend_end, std::max<std::int64_t>(axis.begin(i + 1), 0));
-    const std::vector<std::uint16_t> ramp = stitch_ramp(weights, std::max<std::int64_t>(blend_end - begin, 0));
-    for (std::int64_t sample = begin; sample < blend_end; ++sample) {
-      const std::uint32_t weight = ramp[static_cast<std::size_t>(sample - begin)];
-      at[static_cast<std::size_t>(sample)] = {{i, i - 1}, {weight, whole_weight - weight}, 2};
+  std::int64_t sample = 0;
+  for (std::int64_t i = 0; i + 1 < axis.count; ++i) {
+    const BlendRange range = blend_of(axis, i);
+    for (; sample < range.begin; ++sample) at[static_cast<std::size_t>(sample)] = {{i, 0}, {whole_weight, 0}, 1};
+    const std::vector<std::uint16_t> ramp = stitch_ramp(weights, std::max<std::int64_t>(range.end - range.begin, 0));
+    for (; sample < range.end; ++sample) {
+      const std::uint32_t weight = ramp[static_cast<std::size_t>(sample - range.begin)];
+      at[static_cast<std::size_t>(sample)] = {{i + 1, i}, {weight, whole_weight - weight}, 2};
     }
-    const std::int64_t behind_blend = std::max(begin, blend_end);
-    const std::int64_t end = std::min(axis.begin(i) + axis.fragment, axis.size);
-    for (std::int64_t sample = behind_blend; sample < end; ++sample) {
-      at[static_cast<std::size_t>(sample)] = {{i, 0}, {whole_weight, 0}, 1};
-    }
+  }
+  for (; sample < axis.size; ++sample) {
+    at[static_cast<std::size_t>(sample)] = {{axis.count - 1, 0}, {whole_weight, 0}, 1};
   }
   return at;
 }

@@ -60,9 +60,9 @@ std::unique_ptr<Fusion> make_vote(const FragmentGrid& grid, const FragmentOutput
 /// \throws Error where more than 65,537 fragments overlap
 std::unique_ptr<Fusion> make_mean(const FragmentGrid& grid, const FragmentOutput& output);
 
-/// An image of one channel: values are mapped to 0 .. 65,535 and blended along three axes. Neighbours i and i + 1 are
-/// blended where they overlap, up to the begin of neighbour i + 2. Weights of an axis sum to 256, so that a voxel is
-/// (sum of w_z w_y w_x v + 2^23) >> 24, mapped back to a value.
+/// An image of one channel: values are mapped to 0 .. 65,535 and blended along three axes. Neighbours are
+/// blended where they overlap; blends share by halves what three fragments have. Weights of an axis sum to 256, so that
+/// a voxel is (sum of w_z w_y w_x v + 2^23) >> 24, mapped back to a value.
 std::unique_ptr<Fusion> make_blend(const FragmentGrid& grid, const FragmentOutput& output, StitchWeights weights);
 
 /// The one that the configuration names.

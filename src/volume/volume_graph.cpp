@@ -17,7 +17,6 @@
 #include <thread>
 #include <utility>
 
-#include "networks/network_shapes.hpp"
 #include "runtime/device_full.hpp"
 #include "runtime/handoff.hpp"
 #include "runtime/stage_meter.hpp"
@@ -50,11 +49,9 @@ class Graph final : public VolumeGraph {
         networks_(networks),
         workers_(workers * std::max<std::size_t>(networks.gpus(), 1)),
         in_flight_(config.volume.in_flight > 0 ? static_cast<std::size_t>(config.volume.in_flight) : usual_in_flight),
-        fragments_(fragments_of(config)),
         longest_wait_(longest_wait),
         runs_of_fragments_(config, networks, control),
-        schedule_(networks.needs(), fragments_, volumes_budget(config, networks), workers, networks.gpu_memory(),
-                  config.volume.fusion == VolumeFusion::mean ? static_cast<std::size_t>(config.volume.grid[0]) : 0),
+        schedule_(make_schedule(config, networks, workers)),
         loaded_(std::max<std::size_t>(networks.gpus(), 1), Networks(networks.count())),
         open_(
             graph_, flow::serial, [this](const Work& work) { return body([&] { open(work); }); }, high),
@@ -212,12 +209,7 @@ class Graph final : public VolumeGraph {
       work->result.height = header.size[1];
       work->result.codec = "nifti-" + std::to_string(header.version);
       work->result.colour = name_of(header.type);
-      work->bytes = bytes_of_volume(config_, networks_, header);
-      if (work->bytes > schedule_.most_for_volume()) {
-        throw Error("it takes " + networks::mib_text(work->bytes) + " of memory, and " +
-                    networks::mib_text(schedule_.most_for_volume()) +
-                    " are left beside a network; raise volume.memory_mib");
-      }
+      work->bytes = bytes_of_volume(config_, networks_, header, schedule_.most_for_volume());
       name_made(*work, config_, control_);
       voxels_started_ += static_cast<std::uint64_t>(header.voxels());
     });
@@ -451,7 +443,6 @@ class Graph final : public VolumeGraph {
   const VolumeNetworks& networks_;
   const std::size_t workers_;
   const std::size_t in_flight_;
-  const std::size_t fragments_;
   const runtime::Clock::duration longest_wait_;  ///< for a GPU that is full
   FragmentRuns runs_of_fragments_;
   runtime::StageMeter open_meter_{"open"};

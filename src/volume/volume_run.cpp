@@ -25,6 +25,7 @@
 namespace slidestream::volume {
 namespace {
 
+using networks::mib_left_text;
 using networks::mib_text;
 
 /// Watches a run, and tells how far it is, ten times a second and once at the end.
@@ -117,13 +118,13 @@ void check_budget(const Config& config, const VolumeNetworks& networks) {
     const std::uint64_t on_gpu = std::ranges::min(networks.gpu_memory().budgets);
     if (most > on_gpu) {
       throw ConfigError("one network takes " + mib_text(most) + " of a GPU's memory with its fragment, and " +
-                        mib_text(on_gpu) + " may be taken; raise gpu.memory_fraction, or lower volume.fragment");
+                        mib_left_text(on_gpu) + " may be taken; raise gpu.memory_fraction, or lower volume.fragment");
     }
     most = networks.bytes_beside_gpu() * networks.gpus();
   }
   if (most < budget) return;
-  throw ConfigError("one fragment takes " + mib_text(most) + " of memory with its network, and " + mib_text(budget) +
-                    " may be taken; raise volume.memory_mib, or lower volume.fragment");
+  throw ConfigError("one fragment takes " + mib_text(most) + " of memory with its network, and " +
+                    mib_left_text(budget) + " may be taken; raise volume.memory_mib, or lower volume.fragment");
 }
 
 std::size_t fragments_at_a_time(const Config& config, const VolumeNetworks& networks) {
@@ -138,11 +139,18 @@ std::size_t fragments_at_a_time(const Config& config, const VolumeNetworks& netw
   return static_cast<std::size_t>(config.model.sessions > 0 ? std::min(config.model.sessions, threads) : threads);
 }
 
-std::uint64_t bytes_of_volume(const Config& config, const VolumeNetworks& networks, const NiftiHeader& header) {
-  const auto check_voxels = [most = config.input.max_pixels](std::int64_t voxels, const std::string& where) {
-    if (voxels <= most) return;
+Schedule make_schedule(const Config& config, const VolumeNetworks& networks, std::size_t workers) {
+  const bool has_layers = config.volume.fusion == VolumeFusion::mean;
+  return {networks.needs(), fragments_of(config),  volumes_budget(config, networks),
+          workers,          networks.gpu_memory(), has_layers ? static_cast<std::size_t>(config.volume.grid[0]) : 0};
+}
+
+std::uint64_t bytes_of_volume(const Config& config, const VolumeNetworks& networks, const NiftiHeader& header,
+                              std::uint64_t most) {
+  const auto check_voxels = [allowed = config.input.max_pixels](std::int64_t voxels, const std::string& where) {
+    if (voxels <= allowed) return;
     throw Error("it has " + std::to_string(voxels) + " voxels" + where + ", and input.max_pixels allows " +
-                std::to_string(most));
+                std::to_string(allowed));
   };
   check_voxels(header.voxels(), "");
   const FragmentGrid grid = grid_of(config, header);
@@ -155,8 +163,13 @@ std::uint64_t bytes_of_volume(const Config& config, const VolumeNetworks& networ
   }
   check_voxels(count_of(grid.volume()), at_spacing);
   const auto voxels = static_cast<std::uint64_t>(header.voxels());
-  return voxels * (sizeof(float) + bytes_of(networks.sample())) +
-         fusion_bytes(config.volume.fusion, grid, networks.output());
+  const std::uint64_t bytes = voxels * (sizeof(float) + bytes_of(networks.sample())) +
+                              fusion_bytes(config.volume.fusion, grid, networks.output());
+  if (bytes > most) {
+    throw Error("it takes " + mib_text(bytes) + " of memory, and " + mib_left_text(most) +
+                " are left beside a network; raise volume.memory_mib");
+  }
+  return bytes;
 }
 
 RunResult run_volumes(const Config& config, const VolumeNetworks& networks, const std::vector<std::string>& volumes,

@@ -14,6 +14,7 @@
 #include "volume/fragments.hpp"
 #include "volume/nifti_header.hpp"
 #include "volume/resample.hpp"
+#include "volume/schedule.hpp"
 
 namespace slidestream::volume {
 
@@ -53,9 +54,14 @@ std::unique_ptr<Resampling> resampling_of(const Config& config, const NiftiHeade
 /// The fragments of a volume with that header, as networks see it. \throws Error as `Resampling`
 FragmentGrid grid_of(const Config& config, const NiftiHeader& header);
 
+/// What decides over the memory of a run. \param workers  fragments that are computed at a time
+Schedule make_schedule(const Config& config, const VolumeNetworks& networks, std::size_t workers);
+
 /// Bytes of a volume while it is computed: its samples, its fragments, and the file that is made.
-/// \throws Error where fragments leave samples out, and as `Resampling`
-std::uint64_t bytes_of_volume(const Config& config, const VolumeNetworks& networks, const NiftiHeader& header);
+/// \param most  bytes that there may be: `Schedule::most_for_volume`. \throws Error where they are more, where
+/// fragments leave samples out, and as `Resampling`
+std::uint64_t bytes_of_volume(const Config& config, const VolumeNetworks& networks, const NiftiHeader& header,
+                              std::uint64_t most);
 
 /// Computes volumes, several at a time, and writes images/NAME.labels.nii.gz or images/NAME.image.nii.gz for each.
 /// `control` and the result are as of `run_pipeline`. A volume that fails is reported and doesn't stop the others.

@@ -109,6 +109,9 @@ TEST_CASE("numbers for people") {
   CHECK(clock_text(1e300) == "1000000:00:00");
   CHECK(pixel_rate_text(57.1e6) == "57.1 Mpx/s");
   CHECK(pixel_rate_text(1.234e9) == "1.23 Gpx/s");
+  CHECK(voxel_rate_text(0) == "0 voxels/s");
+  CHECK(voxel_rate_text(4321) == "4.32 kvoxels/s");
+  CHECK(voxel_rate_text(1.234e6) == "1.23 Mvoxels/s");
 }
 
 TEST_CASE("long paths lose their middle") {
@@ -117,11 +120,25 @@ TEST_CASE("long paths lose their middle") {
   CHECK(shortened_path("slides/long/path/a.svs", 10, plain) == "sli....svs");
   CHECK(shortened_path("slides/long/path/a.svs", 12, plain) == "slid...a.svs");
   CHECK(shortened_path("a\nb\x1b.svs", 20, plain) == "a?b?.svs");
+  // Bytes that aren't UTF-8 take a column each, as in the widths of tables.
+  CHECK(shortened_path("a\xff\xa0\xc3.nii", 20, plain) == "a???.nii");
   Style unicode;
   unicode.unicode = true;
   CHECK(shortened_path("a\u00e5\u00e5\u00e5\u00e5b", 3, unicode) == "a\u2026b");
   CHECK(shortened_path("a\u00e5\u00e5\u00e5\u00e5b", 4, unicode) == "a\u2026\u00e5b");
   CHECK(shortened_path("slides/a.svs", 2, plain) == "...");
+}
+
+TEST_CASE("a run over volumes tells volumes and voxels") {
+  Progress progress = some_progress();
+  progress.pixels = 4'210'000;
+  CHECK(progress_text(progress, usual, RunOver::volumes).find("317/1200 volumes, 12 failed, 27 %, 42.1 kvoxels/s, ") ==
+        0);
+  CHECK(live_line(progress, usual, false, 60, Style{}, RunOver::volumes).find("317/1200 volumes  12 failed") !=
+        std::string::npos);
+  progress.slides_total = 1;
+  progress.slides_done = 0;
+  CHECK(progress_text(progress, usual, RunOver::volumes).find("0/1 volume, ") == 0);
 }
 
 TEST_CASE("voxels of volumes that ended are behind the estimate") {

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "networks/network_shapes.hpp"
 #include "networks/normalisation.hpp"
 #include "networks/onnx_files.hpp"
 #include "networks/onnx_network.hpp"
@@ -63,6 +64,15 @@ std::uint8_t sample_at(const std::vector<std::uint8_t>& pixels, int side, int ti
 }
 
 }  // namespace
+
+TEST_CASE("what is taken and what is left read differently where it is too little") {
+  constexpr std::size_t mib = std::size_t{1} << 20;
+  CHECK(mib_text(10 * mib - 1) == "10 MiB");
+  CHECK(mib_left_text(10 * mib - 2) == "9 MiB");
+  CHECK(mib_text(10 * mib) == "10 MiB");
+  CHECK(mib_left_text(10 * mib) == "10 MiB");
+  CHECK(mib_left_text(0) == "0 MiB");
+}
 
 TEST_CASE("What a network computes can be interrupted, and it computes again when that is over") {
   if (models().empty()) return;

@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import types
 
 import numpy
 import pytest
@@ -16,6 +17,7 @@ from conftest import synth
 from test_lifetimes import interrupt_when_told
 
 import slidestream as ss
+from slidestream import _progress
 
 
 def program(*arguments):
@@ -144,6 +146,16 @@ def test_a_bar_is_shown_without_tqdm(slide, monkeypatch):
     monkeypatch.setattr(sys, "stderr", shown)
     ss.run(slide, progress=True)
     assert "100% |##############################| 1/1 slides" in shown.getvalue()
+
+
+def test_the_bar_of_volumes_tells_volumes_and_voxels(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    shown = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", shown)
+    moment = types.SimpleNamespace(slides_done=1, slides_failed=0, slides_total=2, pixels=84_200, pixels_started=84_200, seconds=2.0,
+                                   images_share=None)
+    _progress._Bar(volumes=True).update(moment)
+    assert "1/2 volumes, 0.0421 Mvoxels/s" in shown.getvalue()
 
 
 def test_shards_are_the_programs(slides, tmp_path):

@@ -24,10 +24,9 @@ struct Case {
   Extent fragment;
   Extent grid;
 };
-const std::vector<Case> cases = {{{9, 11, 7}, {5, 6, 4}, {3, 3, 3}},
-                                 {{8, 8, 8}, {4, 4, 4}, {2, 2, 2}},
-                                 {{3, 9, 5}, {4, 5, 5}, {2, 2, 1}},
-                                 {{6, 5, 10}, {5, 5, 6}, {5, 3, 2}}};
+const std::vector<Case> cases = {{{9, 11, 7}, {5, 6, 4}, {3, 3, 3}},     {{8, 8, 8}, {4, 4, 4}, {2, 2, 2}},
+                                 {{3, 9, 5}, {4, 5, 5}, {2, 2, 1}},      {{6, 5, 10}, {5, 5, 6}, {5, 3, 2}},
+                                 {{16, 13, 20}, {10, 9, 12}, {3, 4, 5}}, {{5, 4, 7}, {5, 5, 6}, {4, 5, 6}}};
 
 Values random_values(const FragmentGrid& grid, int channels, const std::vector<float>& choices, unsigned seed) {
   std::mt19937 random(seed);
@@ -278,24 +277,66 @@ TEST_CASE("messages name what computes and its settings as their user does") {
                        Error);
 }
 
-/// The definition of the weights of one axis: fragments by sample.
+/// The definition of the weights of one axis, as docs/volumes.md has it: fragments by sample.
 std::vector<std::map<std::int64_t, std::uint64_t>> plain_weights(const FragmentAxis& axis, StitchWeights weights) {
-  std::vector<std::map<std::int64_t, std::uint64_t>> at;
+  std::vector<std::map<std::int64_t, std::uint64_t>> at(static_cast<std::size_t>(axis.size));
+  std::vector<std::int64_t> b;
+  std::vector<std::int64_t> e;
+  for (std::int64_t i = 0; i < axis.count; ++i) {
+    b.push_back(std::max<std::int64_t>(axis.begin(i), 0));
+    e.push_back(std::min(axis.begin(i) + axis.fragment, axis.size));
+  }
   for (std::int64_t sample = 0; sample < axis.size; ++sample) {
-    std::int64_t last = 0;
-    for (std::int64_t i = 0; i < axis.count; ++i) {
-      if (axis.begin(i) <= sample) last = i;
+    auto& there = at[static_cast<std::size_t>(sample)];
+    for (std::size_t i = 0; i + 1 < b.size(); ++i) {
+      std::int64_t p = b[i + 1];
+      std::int64_t q = e[i];
+      while (i > 0 && 2 * p < b[i + 1] + e[i - 1]) ++p;
+      while (i + 2 < b.size() && 2 * q > b[i + 2] + e[i]) --q;
+      const auto number = static_cast<std::int64_t>(i);
+      if (sample < p && there.empty()) there = {{number, 256}};
+      if (sample < p || sample >= q) continue;
+      const std::uint64_t ramp = stitch_ramp(weights, q - p)[static_cast<std::size_t>(sample - p)];
+      REQUIRE(there.empty());
+      there = {{number + 1, ramp}, {number, 256 - ramp}};
     }
-    at.push_back({{last, 256}});
-    if (last == 0) continue;
-    const std::int64_t begin = std::max<std::int64_t>(axis.begin(last), 0);
-    std::int64_t end = std::min(axis.begin(last - 1) + axis.fragment, axis.size);
-    if (last + 1 < axis.count) end = std::min(end, axis.begin(last + 1));
-    if (sample >= end) continue;
-    const std::uint64_t ramp = stitch_ramp(weights, end - begin)[static_cast<std::size_t>(sample - begin)];
-    at.back() = {{last, ramp}, {last - 1, 256 - ramp}};
+    if (there.empty()) there = {{axis.count - 1, 256}};
   }
   return at;
+}
+
+/// The image along an axis of constant fragments: the first ones are 0, those from `from` on 1.
+std::vector<float> blended_step(const FragmentAxis& axis, std::int64_t from) {
+  const FragmentGrid grid({1, 1, axis.size}, {1, 1, axis.fragment}, {1, 1, axis.count});
+  const auto fusion = make_blend(grid, FragmentOutput{}, StitchWeights::tent);
+  for (std::int64_t i = 0; i < axis.count; ++i) {
+    const float value = i < from ? 0.0F : 1.0F;
+    fusion->put(static_cast<std::size_t>(i), std::vector<float>(static_cast<std::size_t>(axis.fragment), value));
+  }
+  return all_planes<float>(*fusion, grid.volume());
+}
+
+TEST_CASE("a mirrored volume has the mirrored blend where three, four or more fragments overlap") {
+  // Begins and ends of these mirror each other. Three, three, four, five, three and two fragments share a sample.
+  for (const FragmentAxis& axis : {FragmentAxis{16, 10, 3}, FragmentAxis{17, 11, 3}, FragmentAxis{19, 13, 4},
+                                   FragmentAxis{20, 12, 5}, FragmentAxis{19, 8, 4}, FragmentAxis{12, 9, 2}}) {
+    for (std::int64_t from = 1; from < axis.count; ++from) {
+      CAPTURE(axis.count);
+      CAPTURE(from);
+      const std::vector<float> image = blended_step(axis, from);
+      std::vector<float> mirrored = blended_step(axis, axis.count - from);
+      std::ranges::reverse(mirrored);
+      for (std::size_t i = 0; i < image.size(); ++i)
+        REQUIRE(image[i] == doctest::Approx(1.0 - mirrored[i]).epsilon(1e-4));
+      CHECK(std::ranges::is_sorted(image));
+    }
+  }
+  // Fragments of 10 begin at 0, 3 and 6: each neighbour's blend has five samples.
+  const std::vector<float> first = blended_step({16, 10, 3}, 1);
+  CHECK(first[2] == 0.0F);
+  CHECK(first[3] == doctest::Approx(26.0 / 256).epsilon(1e-4));
+  CHECK(first[7] == doctest::Approx(230.0 / 256).epsilon(1e-4));
+  CHECK(first[8] == 1.0F);
 }
 
 TEST_CASE("an image is blended along three axes") {

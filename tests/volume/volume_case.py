@@ -149,21 +149,21 @@ class Model:
 
     def weights(self, axis, size):
         """For each fragment of an axis its weight at each sample, with the ramp `tent`."""
-        begins, tile = self.begins(axis, size), self.fragment[axis]
-        weights = numpy.zeros((len(begins), size), "i8")
-        for i, begin in enumerate(begins):
-            begin, end = max(begin, 0), min(begins[i] + tile, size)
-            weights[:, begin:end] = 0
-            weights[i, begin:end] = 256
-            if i == 0:
-                continue
-            blend = min(begins[i - 1] + tile, size)
-            if i + 1 < len(begins):
-                blend = min(blend, max(begins[i + 1], 0))
-            overlap = blend - begin
-            for t in range(overlap):
-                weights[i, begin + t] = (512 * t + 256 + overlap) // (2 * overlap)
-                weights[i - 1, begin + t] = 256 - weights[i, begin + t]
+        tile = self.fragment[axis]
+        b = [max(begin, 0) for begin in self.begins(axis, size)]
+        e = [min(begin + tile, size) for begin in self.begins(axis, size)]
+        weights = numpy.zeros((len(b), size), "i8")
+        done = 0
+        for i in range(len(b) - 1):
+            p = max(b[i + 1], -(-(b[i + 1] + e[i - 1]) // 2) if i > 0 else 0)
+            q = min(e[i], (b[i + 2] + e[i]) // 2 if i + 2 < len(b) else size)
+            weights[i, done:p] = 256
+            for t in range(q - p):
+                weights[i + 1, p + t] = (512 * t + 256 + q - p) // (2 * (q - p))
+                weights[i, p + t] = 256 - weights[i + 1, p + t]
+            done = max(p, q)
+        weights[-1, done:] = 256
+        assert (weights.sum(axis=0) == 256).all()
         return weights
 
     def blend(self, volume, low, high):

@@ -165,6 +165,17 @@ class Exact(Volumes):
                                              Model([file]).blend(self.values(scan), -0.5, 0.75))
         self.assertFalse((out / "labels.csv").exists())
 
+    def test_blend_where_three_and_four_fragments_overlap(self):
+        # Of the first scan: 0, 3, 5 to 13 along z, 0, 6, 11 along y, and 0 to 3 along x.
+        grid = (3, 3, 4)
+        nets = [network(self.folder / "images" / f"network-{i + 1:02}.onnx", seed=i, channels=1) for i in range(36)]
+        out = self.folder / "overlapped"
+        self.must(*self.scans, "--networks", self.folder / "images", "--fusion", "blend", "-o", out,
+                  *settings("model.range=[-0.5,0.75]", f"volume.grid={list(grid)}"))
+        for scan in self.scans:
+            numpy.testing.assert_array_equal(numpy.asarray(self.made(out, scan, "image").dataobj).T,
+                                             Model(nets, grid=grid).blend(self.values(scan), -0.5, 0.75))
+
     def test_values_that_an_image_clamps_are_counted_and_told(self):
         file = network(self.folder / "clamped.onnx", seed=9, channels=1)
         for low, high in ((-0.1, 0.1), (-1e6, 1e6)):
@@ -484,6 +495,21 @@ class Words(Volumes):
         done = run(damaged, self.scans[0], "--networks", self.folder / "nets", "-o", out, *settings(), "--dry-run")
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn(f"would fail  {damaged}: no NIfTI file", done.stdout)
+
+    def test_a_dry_run_tells_of_volumes_that_memory_never_fits(self):
+        large = self.folder / "200.nii"
+        nibabel.save(nibabel.Nifti1Image(numpy.zeros((200, 200, 200), "u1"), numpy.eye(4)), large)
+        arguments = (large, self.scans[0], "--networks", self.nets[0], *settings("volume.grid=[25,20,34]"))
+        least = int(run(*arguments, "-o", self.folder / "none", "--memory", "1").stderr.split("one fragment takes ")[1].split()[0])
+        for fusion, takes in (("vote", 54), ("mean", 64)):
+            cause = rf"it takes {takes} MiB of memory, and \d+ MiB are left beside a network; raise volume.memory_mib"
+            more = ("-o", self.folder / f"no-room-{fusion}", "--memory", least + 34, "--fusion", fusion)
+            dry = run(*arguments, *more, "--dry-run")
+            self.assertEqual(dry.returncode, 1, dry.stderr)
+            self.assertRegex(dry.stdout, f"would fail  {large}: {cause}")
+            self.assertNotIn(f"would fail  {self.scans[0]}", dry.stdout)
+            # And so it is.
+            self.assertRegex(run(large, *arguments[2:], *more).stderr, cause)
 
     def test_folders_lists_and_hidden_files(self):
         folder = self.folder / "inputs"
