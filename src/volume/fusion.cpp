@@ -54,6 +54,13 @@ std::vector<std::vector<PlaceInFragment>> fragments_at(const FragmentAxis& axis)
   return at;
 }
 
+/// Fragments at each sample along an axis.
+std::vector<std::uint64_t> counts_at(const FragmentAxis& axis) {
+  std::vector<std::uint64_t> counts;
+  for (const auto& fragments : fragments_at(axis)) counts.push_back(fragments.size());
+  return counts;
+}
+
 class Vote final : public Fusion {
  public:
   Vote(const FragmentGrid& grid, const FragmentOutput& output)
@@ -186,14 +193,7 @@ class Mean final : public Fusion {
         output_(output),
         planes_(static_cast<std::size_t>(grid.volume()[0])),
         counts_{counts_at(grid.axis(0)), counts_at(grid.axis(1)), counts_at(grid.axis(2))} {
-    // Sums have 32 bits.
-    constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max() / 65535;
-    std::uint64_t overlap = 1;
-    for (const auto& counts : counts_) overlap *= std::ranges::max(counts);
-    if (overlap > most) {
-      throw Error("scores of " + std::to_string(overlap) + " fragments can't be averaged; expected at most " +
-                  std::to_string(most) + " that overlap");
-    }
+    check_fusion(VolumeFusion::mean, grid);
     for (std::size_t z = 0; z < planes_.size(); ++z) {
       planes_[z].left = counts_[0][z] * static_cast<std::uint64_t>(grid.axis(1).count * grid.axis(2).count);
     }
@@ -213,12 +213,6 @@ class Mean final : public Fusion {
   }
 
  private:
-  static std::vector<std::uint64_t> counts_at(const FragmentAxis& axis) {
-    std::vector<std::uint64_t> counts;
-    for (const auto& fragments : fragments_at(axis)) counts.push_back(fragments.size());
-    return counts;
-  }
-
   /// \param z  of the fragment
   void add_plane(std::int64_t z, const Extent& from, std::span<const std::uint16_t> samples) {
     const Extent& fragment = grid_.fragment();
@@ -423,6 +417,17 @@ std::unique_ptr<Fusion> make_fusion(const Config& config, const FragmentGrid& gr
       return make_blend(grid, output, config.stitch.weights);
   }
   return nullptr;
+}
+
+void check_fusion(VolumeFusion fusion, const FragmentGrid& grid) {
+  if (fusion != VolumeFusion::mean) return;
+  // Sums have 32 bits.
+  constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max() / 65535;
+  std::uint64_t overlap = 1;
+  for (std::size_t axis = 0; axis < 3; ++axis) overlap *= std::ranges::max(counts_at(grid.axis(axis)));
+  if (overlap <= most) return;
+  throw Error("scores of " + std::to_string(overlap) + " fragments can't be averaged; expected at most " +
+              std::to_string(most) + " that overlap");
 }
 
 std::uint64_t fusion_bytes(VolumeFusion fusion, const FragmentGrid& grid, const FragmentOutput& output) noexcept {

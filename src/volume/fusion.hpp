@@ -68,6 +68,9 @@ std::unique_ptr<Fusion> make_blend(const FragmentGrid& grid, const FragmentOutpu
 /// The one that the configuration names.
 std::unique_ptr<Fusion> make_fusion(const Config& config, const FragmentGrid& grid, const FragmentOutput& output);
 
+/// Whether fragments can be fused at all: `make_mean` takes 65,537 at a voxel. \throws Error where they can't
+void check_fusion(VolumeFusion fusion, const FragmentGrid& grid);
+
 /// Bytes of host memory that a fusion takes, at most, beside a little. Of `make_mean`, where no fragment is put while
 /// one more than a layer of the grid's first axis before it is missing: planes become labels as soon as they are whole.
 std::uint64_t fusion_bytes(VolumeFusion fusion, const FragmentGrid& grid, const FragmentOutput& output) noexcept;

@@ -162,6 +162,7 @@ std::uint64_t bytes_of_volume(const Config& config, const VolumeNetworks& networ
                 "; raise volume.grid or volume.fragment");
   }
   check_voxels(count_of(grid.volume()), at_spacing);
+  check_fusion(config.volume.fusion, grid);
   const auto voxels = static_cast<std::uint64_t>(header.voxels());
   const std::uint64_t bytes = voxels * (sizeof(float) + bytes_of(networks.sample())) +
                               fusion_bytes(config.volume.fusion, grid, networks.output());

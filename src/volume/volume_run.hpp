@@ -42,7 +42,7 @@ std::uint64_t volumes_budget(const Config& config, const VolumeNetworks& network
 void check_budget(const Config& config, const VolumeNetworks& networks);
 
 /// Fragments that are computed at a time, at most. On the CPU: `model.sessions`, else the threads of the run. On each
-/// GPU: `model.sessions`, else 3, and fewer where they would take more than half of the host's memory.
+/// GPU: `model.sessions`, else 5, and fewer where they would take more than half of the host's memory.
 std::size_t fragments_at_a_time(const Config& config, const VolumeNetworks& networks);
 
 /// Fragments of a volume by `volume.grid`.
@@ -59,7 +59,7 @@ Schedule make_schedule(const Config& config, const VolumeNetworks& networks, std
 
 /// Bytes of a volume while it is computed: its samples, its fragments, and the file that is made.
 /// \param most  bytes that there may be: `Schedule::most_for_volume`. \throws Error where they are more, where
-/// fragments leave samples out, and as `Resampling`
+/// fragments leave samples out, and as `Resampling` and `check_fusion`
 std::uint64_t bytes_of_volume(const Config& config, const VolumeNetworks& networks, const NiftiHeader& header,
                               std::uint64_t most);
 

@@ -217,6 +217,12 @@ TEST_CASE("more fragments than sums of 32 bits hold aren't averaged") {
   // Each of them has the whole volume.
   CHECK_THROWS_WITH_AS(make_mean(FragmentGrid({1, 1, 1}, {1, 1, 2}, {256, 256, 2}), output),
                        "scores of 131072 fragments can't be averaged; expected at most 65537 that overlap", Error);
+  // Half of them have each sample.
+  const FragmentGrid halves({1, 1, 8}, {1, 1, 4}, {256, 256, 2});
+  CHECK_NOTHROW(check_fusion(VolumeFusion::mean, halves));
+  const FragmentGrid many({1, 1, 8}, {1, 1, 5}, {256, 256, 2});
+  CHECK_THROWS_AS(check_fusion(VolumeFusion::mean, many), Error);
+  CHECK_NOTHROW(check_fusion(VolumeFusion::vote, many));
   const FragmentGrid grid({1, 1, 1}, {1, 1, 1}, {256, 256, 1});
   const auto fusion = make_mean(grid, output);
   for (std::size_t i = 0; i < grid.count(); ++i) fusion->put(i, std::vector<float>{0, 1});

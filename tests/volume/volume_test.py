@@ -511,6 +511,21 @@ class Words(Volumes):
             # And so it is.
             self.assertRegex(run(large, *arguments[2:], *more).stderr, cause)
 
+    def test_a_dry_run_tells_of_more_fragments_than_mean_takes(self):
+        net = network(self.folder / "tiny.onnx", fragment=(1, 1, 4))
+        scan = self.folder / "tiny.nii"
+        nibabel.save(nibabel.Nifti1Image(numpy.zeros((3, 1, 1), "u1"), numpy.eye(4)), scan)
+        arguments = (scan, "--networks", net, "-s", "volume.fragment=[1,1,4]", "-s", "volume.grid=[256,256,2]",
+                     "-o", self.folder / "many", "--fusion", "mean")
+        cause = f"{scan}: scores of 131072 fragments can't be averaged; expected at most 65537 that overlap"
+        dry = run(*arguments, "--dry-run")
+        self.assertEqual(dry.returncode, 1, dry.stderr)
+        self.assertIn(f"would fail  {cause}", dry.stdout)
+        # And so it is.
+        done = run(*arguments)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn(cause, done.stderr)
+
     def test_folders_lists_and_hidden_files(self):
         folder = self.folder / "inputs"
         (folder / "below").mkdir(parents=True)
