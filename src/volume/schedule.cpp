@@ -221,6 +221,11 @@ std::optional<std::vector<std::size_t>> Schedule::close(const FragmentTask& task
   return way;
 }
 
+void Schedule::open(std::size_t place) {
+  places_[place].most = 1;
+  places_[place].computed = 0;
+}
+
 /// The step ended, and its fragment waits again.
 void Schedule::take_back(const FragmentTask& task, std::size_t place, bool is_loaded) {
   end(task, places_[place]);

@@ -111,6 +111,8 @@ class Schedule {
   /// The GPU of a step that is alone stays full: nothing more is begun there, and the fragment waits for another GPU.
   /// \return the networks that make way; nothing where it is the only GPU that is left: then nothing changes
   std::optional<std::vector<std::size_t>> close(const FragmentTask& task, std::size_t place, bool is_loaded);
+  /// A closed GPU has room again for any network with a fragment: it begins with one, as one that was full.
+  void open(std::size_t place);
 
   /// Bytes of the host that are reserved, or of a GPU.
   std::uint64_t used() const noexcept { return host_.used; }

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cmath>
 #include <cstdint>
 #include <exception>
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <new>
 #include <set>
@@ -24,6 +24,7 @@
 #include "volume/fragment_runs.hpp"
 #include "volume/schedule.hpp"
 #include "volume/volume_made.hpp"
+#include "volume/volume_read.hpp"
 #include "volume/volume_run.hpp"
 #include "volume/volume_work.hpp"
 
@@ -223,42 +224,11 @@ class Graph final : public VolumeGraph {
     pump();
   }
 
-  void warn(const std::string& text) const {
-    const auto& say = control_.on_warning ? control_.on_warning : control_.on_message;
-    if (say) say(text);
-  }
-
-  void warn_of_geometry(const VolumeWork& work) const {
-    if (const std::string line = work.header.geometry.doubt(); !line.empty()) warn(work.path + ": " + line);
-    if (std::isnan(work.header.geometry.voxel_mm3())) {
-      warn(work.path + ": its header gives no volume of a voxel; columns in mm^3 are left empty");
-    }
-  }
-
-  /// Where a stop ends it the file stays open, and the next start does the volume.
-  void read_samples(VolumeWork& work, runtime::Clock::time_point begun) {
-    const int limit = config_.input.max_seconds;
-    const auto is_late = [&] { return limit > 0 && runtime::Clock::now() - begun > std::chrono::seconds(limit); };
-    try {
-      work.file->read(work.samples, [&] { return control_.stop_requested() || is_late(); });
-      work.file.reset();
-    } catch (const StoppedError&) {
-      if (control_.stop_requested()) return;
-      throw Error("reading takes longer than input.max_seconds = " + std::to_string(limit));
-    }
-  }
-
   void read(const Work& work) {
-    const auto begun = runtime::Clock::now();
     {
       runtime::StageMeter::Busy busy(read_meter_);
       guarded(*work, "read", [&] {
-        warn_of_geometry(*work);
-        work->resampling = resampling_of(config_, work->header);
-        work->grid = std::make_unique<FragmentGrid>(grid_of(config_, work->header));
-        work->fusion = make_fusion(config_, *work->grid, networks_.output());
-        work->samples.resize(static_cast<std::size_t>(work->header.voxels()));
-        read_samples(*work, begun);
+        read_volume(*work, config_, networks_, control_);
         busy.add(1, work->result.file_bytes);
       });
     }
@@ -314,6 +284,7 @@ class Graph final : public VolumeGraph {
       }
       is_left = control_.stop_requested();
     } while (!is_left && !step.work->has_failed());
+    if (!is_left) ask_closed();
     const std::lock_guard lock(mutex_);
     if (!is_loaded) schedule_.not_loaded(task.network, place);
     if (step.work->has_failed()) schedule_.drop(task.volume);
@@ -336,14 +307,14 @@ class Graph final : public VolumeGraph {
       const std::lock_guard lock(mutex_);
       if (!told_full_.insert(place).second) return;
     }
-    warn(gpu_text(place) + " is full, and fragments wait for its memory: " + cause);
+    warn(control_, gpu_text(place) + " is full, and fragments wait for its memory: " + cause);
   }
 
   std::string gpu_text(std::size_t place) const { return "GPU " + std::to_string(networks_.gpu(place)); }
 
   /// Where a fragment found its GPU full. \return false: it went back to those that wait, for memory that others of the
   /// run have. Where nothing else of the run is on the GPU it is to be tried again; after some time it goes to another
-  /// GPU, or its volume fails.
+  /// GPU and this one is closed, or its volume fails.
   bool waits_here(const Step& step, bool is_loaded, runtime::Clock::time_point& alone_since, const std::string& cause) {
     const FragmentTask& task = step.step.task;
     const std::size_t place = step.step.place;
@@ -360,13 +331,41 @@ class Graph final : public VolumeGraph {
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
       return true;
     }
-    const std::lock_guard lock(mutex_);
-    if (const auto way = schedule_.close(task, place, is_loaded)) {
-      unload(place, *way);
-      return pump(), false;
+    std::unique_lock lock(mutex_);
+    const auto way = schedule_.close(task, place, is_loaded);
+    if (!way) {
+      step.work->fail("compute", networks_.file(task.network) + ": " + gpu_text(place) + " stays full: " + cause);
+      return true;
     }
-    step.work->fail("compute", networks_.file(task.network) + ": " + gpu_text(place) + " stays full: " + cause);
-    return true;
+    unload(place, *way);
+    closed_[place] = runtime::Clock::now();
+    pump();
+    lock.unlock();
+    warn(control_, gpu_text(place) + " stays full, and others compute until it has room");
+    return false;
+  }
+
+  /// Opens GPUs that were closed and have room again; the caller pumps. As long as a fragment waits for one, another
+  /// GPU computes, and asks here.
+  void ask_closed() {
+    std::vector<std::size_t> places;
+    {
+      const std::lock_guard lock(mutex_);
+      for (auto& [place, asked] : closed_) {
+        if (runtime::Clock::now() - asked < longest_wait_) continue;
+        asked = runtime::Clock::now();
+        places.push_back(place);
+      }
+    }
+    for (const std::size_t place : places) {
+      if (!networks_.has_room(place)) continue;
+      {
+        const std::lock_guard lock(mutex_);
+        if (closed_.erase(place) == 0) continue;
+        schedule_.open(place);
+      }
+      warn(control_, gpu_text(place) + " has room again");
+    }
   }
 
   void fuse(const Work& work) {
@@ -457,9 +456,10 @@ class Graph final : public VolumeGraph {
 
   std::mutex mutex_;  ///< of what follows, up to the graph
   Schedule schedule_;
-  std::vector<Networks> loaded_;     ///< by GPU; null where one isn't
-  std::set<std::size_t> told_full_;  ///< GPUs
-  std::vector<Work> works_;          ///< admitted ones
+  std::vector<Networks> loaded_;                              ///< by GPU; null where one isn't
+  std::set<std::size_t> told_full_;                           ///< GPUs
+  std::map<std::size_t, runtime::Clock::time_point> closed_;  ///< GPUs, and when they were closed, or asked for room
+  std::vector<Work> works_;                                   ///< admitted ones
   std::vector<Work> ended_;
   std::vector<std::size_t> incomplete_;  ///< volumes with a fragment that a stop left out
   std::size_t next_ = 0;                 ///< to be opened

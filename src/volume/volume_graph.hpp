@@ -30,7 +30,8 @@ class VolumeGraph {
 };
 
 /// The arguments outlive the graph. \param workers  fragments that are computed at a time
-/// \param longest_wait  for the memory of a GPU that is full and has nothing else of the run
+/// \param longest_wait  for the memory of a GPU that is full and has nothing else of the run. Behind it the GPU is
+///   closed, where there is another, and asked for room after each such time
 std::unique_ptr<VolumeGraph> make_volume_graph(const Config& config, const std::vector<std::string>& paths,
                                                RunControl& control, const VolumeNetworks& networks, std::size_t workers,
                                                runtime::Clock::duration longest_wait);

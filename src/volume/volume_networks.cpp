@@ -318,13 +318,15 @@ NetworkNeeds VolumeNetworks::measured(std::size_t network) {
   return needs;
 }
 
+/// Bytes of a GPU that may be taken now.
+std::uint64_t VolumeNetworks::free_part(std::size_t place) const {
+  const auto free = static_cast<double>(networks::free_memory(gpus_[place].gpu));
+  return static_cast<std::uint64_t>(free * config_.gpu.memory_fraction);
+}
+
 /// Has each GPU compute with the first network, so that what the libraries take there once isn't counted later. It
 /// takes seconds, so GPUs do it at the same time.
 void VolumeNetworks::find_gpu_memory() {
-  const auto memory_of = [this](std::size_t place) {
-    const auto free = static_cast<double>(networks::free_memory(gpus_[place].gpu));
-    return static_cast<std::uint64_t>(free * config_.gpu.memory_fraction);
-  };
   std::vector<std::shared_ptr<const OnnxSession>> sessions(gpus_.size());
   const auto compute = [&](std::size_t place) {
     OnnxSession::Value given = run_zeros(0, *sessions[place]);
@@ -334,11 +336,11 @@ void VolumeNetworks::find_gpu_memory() {
     }
     given = {};
     sessions[place].reset();
-    gpus_[place].memory = static_cast<std::size_t>(memory_of(place));
+    gpus_[place].memory = static_cast<std::size_t>(free_part(place));
   };
   try {
     on_each(gpus_.size(), [&](std::size_t place) {
-      gpus_[place].memory = static_cast<std::size_t>(memory_of(place));
+      gpus_[place].memory = static_cast<std::size_t>(free_part(place));
       sessions[place] = open(0, place);
     });
     find_shapes(*sessions.front());
@@ -435,6 +437,13 @@ std::shared_ptr<const LoadedNetwork> VolumeNetworks::load(std::size_t network, s
     check_like_first(network, *session);
   }
   return std::make_shared<const LoadedNetwork>(std::move(session), input_shape_, output_shape_);
+}
+
+bool VolumeNetworks::has_room(std::size_t place) const {
+  std::uint64_t most = 0;
+  for (const NetworkNeeds& needs : needs_) most = std::max(most, needs.loaded + needs.run);
+  if (chooses_on_gpu()) most += scores_size().device_bytes();
+  return most <= free_part(place);
 }
 
 FragmentMemory VolumeNetworks::take_memory(std::size_t place) const {

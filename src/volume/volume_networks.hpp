@@ -51,6 +51,10 @@ class VolumeNetworks {
   /// GPU has no memory for it
   std::shared_ptr<const LoadedNetwork> load(std::size_t network, std::size_t place = 0) const;
 
+  /// Whether a GPU without networks has the memory for any of them now, with a fragment. \throws CudaError where the
+  /// GPU is lost
+  bool has_room(std::size_t place) const;
+
   /// Memory for one fragment, with undefined content. \param place  as of `load`. \throws std::bad_alloc, CudaError,
   /// DeviceFullError
   FragmentMemory take_memory(std::size_t place) const;
@@ -63,6 +67,7 @@ class VolumeNetworks {
   void check_settings() const;
   void find_gpus();
   void find_gpu_memory();
+  std::uint64_t free_part(std::size_t place) const;
   /// \throws ConfigError, also where memory lacks
   std::shared_ptr<const networks::OnnxSession> open(std::size_t network, std::size_t place = 0) const;
   /// \throws ConfigError; std::bad_alloc and DeviceFullError where memory lacks

@@ -388,6 +388,48 @@ TEST_CASE("a GPU that stays full without anything of the run fails its volumes, 
   }
 }
 
+TEST_CASE("a GPU that stayed full takes part again when it has room") {
+  Case test(1);
+  const auto paths = test.volumes(4);
+  test.longest_wait = std::chrono::milliseconds(0);
+  const auto good = test.made().compute;
+  std::atomic<bool> is_full = false;
+  std::atomic<int> by_first = 0;
+  std::mutex mutex;
+  std::vector<std::string> lines;
+  RunControl control;
+  std::atomic<bool> has_begun = false;
+  control.on_start = [&](const std::string&) {
+    if (has_begun.exchange(true)) return;
+    by_first = 0;
+    is_full = true;
+  };
+  control.on_warning = [&](const std::string& line) {
+    const std::lock_guard lock(mutex);
+    if (!line.starts_with("GPU ")) return;
+    lines.push_back(line);
+    if (line.find("stays full") != std::string::npos) is_full = false;
+  };
+  test.made().compute = [&](const auto& cuda, const std::string& file, std::span<const float> in,
+                            std::span<float> out) {
+    const bool is_first = cuda.at("device_id") == "0";
+    if (is_first && is_full) throw std::runtime_error(Case::full);
+    by_first += is_first ? 1 : 0;
+    // The other one leaves fragments for it.
+    for (int i = 0; is_full && i < 60'000; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    good(cuda, file, in, out);
+  };
+  const RunResult result = test.run(paths, control);
+  CHECK(result.failure == "");
+  REQUIRE(result.slides.size() == paths.size());
+  for (const SlideResult& slide : result.slides) CHECK(slide.done);
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[0].starts_with("GPU 0 is full, and fragments wait for its memory: "));
+  CHECK(lines[1] == "GPU 0 stays full, and others compute until it has room");
+  CHECK(lines[2] == "GPU 0 has room again");
+  CHECK(by_first > 0);
+}
+
 TEST_CASE("memory of a GPU that isn't there is told from a GPU that is lost") {
   Case test;
   // No address space has so much.

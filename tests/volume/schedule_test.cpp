@@ -468,6 +468,18 @@ TEST_CASE("a fragment that is alone on a full GPU keeps its place, and its GPU i
   CHECK(again->task.fragment == first->task.fragment);
   schedule.loaded(again->task.network, 1);
   CHECK(schedule.done(again->task, 1));
+  schedule.release(0);
+  // One that is opened again computes one fragment at a time.
+  REQUIRE(schedule.admit(1, 10));
+  schedule.ready(1);
+  REQUIRE(schedule.next());
+  CHECK_FALSE(schedule.next());
+  schedule.open(0);
+  const auto opened = schedule.next();
+  REQUIRE(opened);
+  CHECK(opened->place == 0);
+  CHECK(opened->load);
+  CHECK(schedule.used_of_gpu(0) == 100);
 }
 
 }  // namespace
