@@ -247,6 +247,22 @@ def own(options, volumes, out, *settings, cores=None, environment=None, shards=1
     return {"seconds": seconds, "run": longest, **memory.found()}
 
 
+def mib_of(text):
+    """Of memory as the program says it: "108.7 GiB"."""
+    number, _, unit = text.partition(" ")
+    return round(float(number.replace(",", "")) * {"KiB": 1 / 1024, "MiB": 1, "GiB": 1024, "TiB": 1 << 20}[unit]) if unit else ""
+
+
+def write_trace(file, found):
+    """Memory over time of each run of the program, a look per line, beside what its networks may take of a GPU."""
+    may_take = mib_of(found.get("budget", ""))
+    with open(file, "w", encoding="utf-8") as trace:
+        trace.write("run,seconds,host_mib,gpu_mib,budget_mib\n")
+        for name, value in found.items():
+            for seconds, host, gpu, _ in value.get("over_time", ()) if isinstance(value, dict) else ():
+                trace.write(f"{name},{seconds},{host},{gpu},{may_take}\n")
+
+
 def same_labels(options, out):
     """Whether the program's labels are those of the sequential way, voxel by voxel, as a share."""
     import nibabel
@@ -335,6 +351,7 @@ def parsed(arguments):
     parser.add_argument("--only", type=lambda text: text.split(","), dest="parts", default=list(PARTS), help=", ".join(PARTS))
     parser.add_argument("--timeout", type=int, default=3600)
     parser.add_argument("--out", type=pathlib.Path, help="a folder for results, which stay")
+    parser.add_argument("--trace", type=pathlib.Path, help="a CSV file to write: memory over time beside the budget (part own)")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--measure", choices=("sequential", "alone", "monai"), help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
@@ -366,6 +383,8 @@ def main(arguments):
             subprocess.run([options.pipeline, "synth", "--volume", options.size, "--seed", str(i), "--out", options.volumes[-1]],
                            check=True, stdout=subprocess.DEVNULL)
         found = compare(options)
+        if options.trace:
+            write_trace(options.trace, found)
     if options.json:
         print(json.dumps(found))
     else:

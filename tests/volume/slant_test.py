@@ -23,7 +23,7 @@ class Slant(Volumes):
             network(nets / f"network-{i + 1:02}.onnx", seed=i)
         out = self.folder / "kept"
         done = self.slant("--networks", nets, "--size", "20x24x14", "--count", 2, "--threads", 1, "--out", out,
-                          "--only", "sequential,alone,own,threads")
+                          "--trace", self.folder / "trace.csv", "--only", "sequential,alone,own,threads")
         self.assertEqual(done.returncode, 0, done.stderr)
         found = json.loads(done.stdout)
         self.assertEqual((found["networks"], found["volumes"], found["labels_equal"]), (27, 2, 1.0))
@@ -35,6 +35,9 @@ class Slant(Volumes):
         self.assertLess(seconds, found["own_all"]["seconds"])
         self.assertTrue(0 < host <= found["own_all"]["host_mib"])
         self.assertEqual((gpu, busy, found["own_all"]["gpu_busy"]), (0, [], []))
+        head, *lines = (self.folder / "trace.csv").read_text(encoding="utf-8").splitlines()
+        self.assertEqual(head, "run,seconds,host_mib,gpu_mib,budget_mib")
+        self.assertIn(f"own_all,{seconds},{host},0,", lines)
 
     def test_what_is_wrong_is_said_in_one_line(self):
         for arguments, words in ((("--networks", self.folder / "none"), "0 networks; --grid wants 27 (--make slant)"),
