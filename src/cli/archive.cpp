@@ -79,7 +79,7 @@ Archive::Archive(const Config& config, const ExpandedInputs& inputs, const RunOp
     places_.emplace(path, start_.todo[i]);
     bytes_.emplace(path, start_.todo_bytes[i]);
   }
-  log_skipped(config, start_, manifest_.size());
+  log_skipped(config, start_, manifest_.size(), ledger_->failed_by(offer_to_overwrite));
   tell_deadly_slides();
   log_other_results(config, start_);
   failed_ += given_up_.size();

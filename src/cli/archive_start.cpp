@@ -44,7 +44,7 @@ std::vector<ManifestEntry> make_manifest(const ExpandedInputs& inputs, const Run
   return manifest;
 }
 
-void log_skipped(const Config& config, const LedgerStart& start, std::size_t slides) {
+void log_skipped(const Config& config, const LedgerStart& start, std::size_t slides, std::size_t refused) {
   const std::string name = network_file_system(config.output.dir);
   if (!name.empty()) {
     spdlog::info("{}: on {}, whose locks may not reach other machines: let no other process write here",
@@ -73,7 +73,9 @@ void log_skipped(const Config& config, const LedgerStart& start, std::size_t sli
   for (const std::string& damage : start.damaged) spdlog::warn("{}: done again", damage);
   if (start.done > 0) spdlog::info("skipped as done: {} of {} slides", start.done, start.mine);
   if (start.failed > 0) {
-    spdlog::warn("skipped as failed: {} of {} slides; --retry-failed tries them again", start.failed, start.mine);
+    const std::string needs = refused == 1 ? "one of them needs" : std::to_string(refused) + " of them need";
+    spdlog::warn("skipped as failed: {} of {} slides; --retry-failed tries them again{}", start.failed, start.mine,
+                 refused == 0 ? "" : ", and " + needs + " --overwrite, as something has a file's name");
   }
   if (start.incomplete > 0) {
     spdlog::warn("skipped as an operator failed on them: {} of {} slides; --retry-failed tries them again",

@@ -20,7 +20,8 @@ std::vector<ManifestEntry> make_manifest(const ExpandedInputs& inputs, const Run
 
 /// Logs which slides a run skips, which it does again and why, and whether results lie on a network file system.
 /// \param slides  of all shards
-void log_skipped(const Config& config, const LedgerStart& start, std::size_t slides);
+/// \param refused  those skipped as failed that need --overwrite: something has a file's name
+void log_skipped(const Config& config, const LedgerStart& start, std::size_t slides, std::size_t refused);
 
 /// Logs what the folder of results holds besides this run's slides.
 void log_other_results(const Config& config, const LedgerStart& start);

@@ -164,7 +164,7 @@ void FolderGuard::spare(const fs::path& file, const fs::path& image) const {
     if (aside.refusal.empty() && is_own(image)) return;
     throw SlideError(aside.refusal.empty() ? refusal(file) : aside.refusal);
   }
-  spdlog::warn("{}: isn't what this program wrote: moved to {}", one_line(file.string()),
+  spdlog::warn("{}: isn't the one that the ledger lists: moved to {}", one_line(file.string()),
                one_line(aside.folder.string()));
 }
 

@@ -51,20 +51,25 @@ int merge(const MergeArguments& options) {
     return control.stop_requested() ? 128 + SignalScope::received() : exit_ended_early;
   }
   for (std::size_t i = 0; i < std::min(merged.missing.size(), most_named); ++i) {
-    spdlog::error("{}: done in none of the folders", merged.missing[i]);
+    const std::string& path = merged.missing[i];
+    const auto found = merged.not_counted.find(path);
+    if (found == merged.not_counted.end()) {
+      spdlog::error("{}: done in none of the folders", path);
+    } else {
+      spdlog::error("{}: still to do, as its own folder says; the result in {} doesn't count", path, found->second);
+    }
   }
   if (!merged.missing.empty()) {
-    const bool is_one = merged.missing.size() == 1;
-    spdlog::error("{} {} done in any of the folders, and {} in slides.csv", count_of(merged.missing.size(), "slide"),
-                  is_one ? "isn't" : "aren't", is_one ? "has no row" : "have no rows");
+    spdlog::error("{} still to do, and {} in slides.csv",
+                  count_of(merged.missing.size(), "slide") + (merged.missing.size() == 1 ? " is" : " are"),
+                  merged.missing.size() == 1 ? "has no row" : "have no rows");
   }
   if (merged.twice > 0) {
     spdlog::info("{} {} in several folders with the same result", count_of(merged.twice, "slide"),
                  merged.twice == 1 ? "is" : "are");
   }
   if (!options.quiet) {
-    const Unfinished missing = {merged.missing.size(), "missing", ": done in none of the folders", merged.absent,
-                                merged.absent_bytes};
+    const Unfinished missing = {merged.missing.size(), "missing", ": still to do", merged.absent, merged.absent_bytes};
     std::cout << summary_text(merged.config, RunResult{}, merged.corpus, 0, Style::of(1), missing);
   }
   if (!merged.missing.empty() || merged.absent > 0 || merged.uncertain > 0) return exit_ended_early;

@@ -292,8 +292,13 @@ std::string advice(std::size_t differing, std::size_t not_read, bool is_joined, 
   return text;
 }
 
-/// Says of how many slides there is nothing to verify.
+/// Says of how many slides nothing was verified.
 void tell_undone(report::RunReader& reader) {
+  if (const std::uint64_t others = reader.of_others(); others > 0) {
+    spdlog::warn("{} of earlier runs here {} now: nothing of {} was verified; verify {}, or the merged folder",
+                 count_of(others, "slide"), others == 1 ? "is another shard's" : "are other shards'",
+                 others == 1 ? "it" : "them", others == 1 ? "that shard's folder" : "those shards' folders");
+  }
   const std::uint64_t failed = reader.failed();
   const std::uint64_t left = reader.unfinished() + failed;
   if (left == 0) return;

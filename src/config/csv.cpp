@@ -27,7 +27,10 @@ void CsvReader::fail(std::size_t line, const std::string& what) const {
 }
 
 void CsvReader::fail_after_quote() const {
-  const char* wanted = separator_ == ';' ? "semicolon" : separator_ == '\t' ? "tab" : "comma";
+  const char* wanted = separator_ == ';'    ? "semicolon"
+                       : separator_ == '\t' ? "tab"
+                       : separator_ == '|'  ? "bar"
+                                            : "comma";
   fail(line_, std::string("text after a closing quote; expected a ") + wanted + " or a new line");
 }
 

@@ -128,7 +128,7 @@ bool is_header(const std::vector<std::string>& cells, const std::function<bool(c
   // Units have a slash, too.
   if (std::ranges::any_of(cells, is_mpp) || is_micrometres_per_pixel(column_name(first))) return true;
   // A slide and its note may be separated otherwise.
-  const std::string_view begin = trimmed(std::string_view(first).substr(0, first.find_first_of(";\t")));
+  const std::string_view begin = trimmed(std::string_view(first).substr(0, first.find_first_of(";\t|")));
   return first.find_first_of("/\\") == std::string::npos && !is_slide(std::string(begin));
 }
 
@@ -137,7 +137,7 @@ char header_separator(std::string_view text) {
   const std::string_view first = text.substr(0, text.find_first_of("\r\n"));
   // A quote that ends in a later line says nothing of the header.
   if (std::ranges::count(first, '"') % 2 != 0) return ',';
-  for (const char separator : {',', ';', '\t'}) {
+  for (const char separator : {',', ';', '\t', '|'}) {
     if (first.find(separator) == std::string_view::npos) continue;
     try {
       const std::vector<CsvRecord> records = parse_csv(first, "", separator);

@@ -26,8 +26,8 @@ std::string read_list(const std::string& input);
 std::vector<ManifestLine> list_entries(std::string_view text);
 
 /// Reads lines of a table, which outlives it. Columns are separated by what a first line "sep=;" says, as Excel has it;
-/// or by a semicolon or tab where that makes a column of the header that is known; else by a comma. Lines before a
-/// header with a known column that begin with # are comments.
+/// or by a semicolon, tab or bar (|) where that makes a column of the header that is known; else by a comma. Lines
+/// before a header with a known column that begin with # are comments.
 CsvReader list_reader(std::string_view text, const std::string& origin);
 
 /// How many columns a header names: blank cells at its end don't count, but for its first `least`, as a separator there
@@ -43,13 +43,13 @@ void require_no_surplus(std::size_t named, const CsvRecord& record, const std::s
 std::optional<std::size_t> slide_column(const std::vector<std::string>& header);
 
 /// Of CSV: the column of `slide_column`. A first line without one is a header, too, if none of its cells is a slide by
-/// `is_slide` or a number, and its first one has no slash, backslash, or slide in front of a semicolon or tab: then the
-/// first column counts whose next cell is a slide, else the first. Without a header the first column does. With a
-/// header the column `mpp` counts, also with micrometres per pixel in brackets behind its name, such as "MPP (um/px)".
-/// Warnings say which column was taken, unless it is called path, and name a column that was nearly called mpp, or says
-/// sizes of pixels in other words. One says that further cells aren't read where there is no header. Two columns of one
-/// of these names are refused, and so are lines that `require_no_surplus` refuses. \throws ConfigError naming `origin`
-/// and the line.
+/// `is_slide` or a number, and its first one has no slash, backslash, or slide in front of a semicolon, tab or bar:
+/// then the first column counts whose next cell is a slide, else the first. Without a header the first column does.
+/// With a header the column `mpp` counts, also with micrometres per pixel in brackets behind its name, such as "MPP
+/// (um/px)". Warnings say which column was taken, unless it is called path, and name a column that was nearly called
+/// mpp, or says sizes of pixels in other words. One says that further cells aren't read where there is no header. Two
+/// columns of one of these names are refused, and so are lines that `require_no_surplus` refuses. \throws ConfigError
+/// naming `origin` and the line.
 std::vector<ManifestLine> csv_entries(std::string_view text, const std::string& origin,
                                       const std::function<bool(const std::string&)>& is_slide,
                                       std::vector<std::string>& warnings);

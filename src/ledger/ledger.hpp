@@ -128,6 +128,9 @@ class Ledger {
   LedgerStart begin(const std::vector<ManifestEntry>& manifest, bool retry_failed, std::string_view retried_cause = {},
                     int shards = 0);
 
+  /// Slides of the manifest, and no other shard's, that failed by a cause with this text.
+  std::size_t failed_by(std::string_view cause);
+
   /// Slides that aren't to be done now and whose files a process had begun when it died; and those given up.
   struct LeftSlides {
     std::unordered_set<std::string> names;                ///< what the names of their images begin with

@@ -197,6 +197,14 @@ LedgerStart Ledger::begin(const std::vector<ManifestEntry>& manifest, bool retry
   return start;
 }
 
+std::size_t Ledger::failed_by(std::string_view cause) {
+  const std::lock_guard lock(mutex_);
+  Statement select(database_,
+                   "SELECT count(*) FROM slides WHERE position IS NOT NULL AND mine AND state = 'failed' AND "
+                   "instr(CAST(cause AS BLOB), ?1) > 0");
+  return select.bind_blob(1, cause).step() ? static_cast<std::size_t>(select.integer(0)) : 0;
+}
+
 Ledger::LeftSlides Ledger::left_slides() {
   LeftSlides left;
   const std::lock_guard lock(mutex_);

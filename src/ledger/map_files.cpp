@@ -119,11 +119,12 @@ std::vector<std::string> spare_maps(const Config& config, const std::vector<std:
     if (aside.folder.empty()) {
       throw OutputError(aside.refusal.empty()
                             ? one_line(path) +
-                                  ": isn't what this program wrote, and lies behind a link or with another run; "
+                                  ": isn't the one that the ledger lists, and lies behind a link or with another run; "
                                   "move it away"
                             : aside.refusal);
     }
-    lines.push_back(one_line(path) + ": isn't what this program wrote: moved to " + one_line(aside.folder.string()));
+    lines.push_back(one_line(path) + ": isn't the one that the ledger lists: moved to " +
+                    one_line(aside.folder.string()));
   }
   return lines;
 }

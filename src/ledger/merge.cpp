@@ -238,6 +238,8 @@ class Joiner {
       const std::size_t place = found->second;
       const Place& listed = places_.at(found->first);
       const Standing standing = standing_in(part, select.integer(more + 9) != 0);
+      const bool counts = standing == listed.standing && !listed.is_undone;
+      if (!counts && select.bytes(1) == "done") not_counted_.emplace(place, part.folder);
       if (standing < listed.standing) continue;
       // What one has done may be of an earlier file than what another has to do.
       if (listed.is_undone) {
@@ -245,6 +247,7 @@ class Joiner {
         continue;
       }
       if (standing == Standing::leftover) leftovers_.insert(place);
+      if (standing == Standing::result && listed.shards > 0) ++stand_ins_[part.folder];
       Ledger::Imported slide;
       slide.map_digest = unsigned_or_null(select, map_digest_column);
       slide.result = rows.read(select);
@@ -292,10 +295,23 @@ class Joiner {
       }
     }
   }
+  /// Says of missing slides whether a folder did them all the same.
+  void tell_not_counted(MergeResult& result) const {
+    const std::set<std::string> missing(result.missing.begin(), result.missing.end());
+    for (const auto& [place, folder] : not_counted_) {
+      const std::string& path = manifest_[place].path;
+      if (missing.contains(path)) result.not_counted.emplace(path, folder);
+    }
+  }
   /// Slides that several parts have, with the same result.
   std::size_t twice() const noexcept { return twice_; }
   /// What the ledgers don't tell for sure. Only earlier runs in other shards' folders have some slides.
   void tell_uncertain(MergeResult& result) const {
+    for (const auto& [folder, count] : stand_ins_) {
+      result.warnings.push_back(folder + ": " + std::to_string(count) + (count == 1 ? " slide comes" : " slides come") +
+                                " from here, as no named folder's shard has " + (count == 1 ? "it" : "them") +
+                                " to do; name all shards' folders, if any is newer");
+    }
     result.uncertain += leftovers_.size();
     const auto add = [&](const std::set<std::size_t>& slides, const std::string& rest) {
       if (slides.empty()) return;
@@ -326,41 +342,13 @@ class Joiner {
   Corpus totals_;  ///< so that what can't be added up is found before anything stays
   std::size_t twice_ = 0;
   std::set<std::size_t> leftovers_;
-  std::set<std::size_t> undone_;  ///< ended in one folder, and to do in another of that standing
+  std::map<std::size_t, std::string> not_counted_;  ///< the first folder that did a slide and doesn't count
+  std::map<std::string, std::size_t> stand_ins_;    ///< by folder: slides of shards that aren't named
+  std::set<std::size_t> undone_;                    ///< ended in one folder, and to do in another of that standing
   std::unordered_map<std::string, std::size_t> by_canonical_;
   std::vector<std::string> has_;  ///< the folder that a slide was in
   std::map<std::size_t, std::vector<Seen>> seen_;
 };
-
-/// A ledger's slides, until the merge is told to stop. \throws OutputError then: all is merged, and files are missing.
-class StoppableSlides final : public SlideSource {
- public:
-  StoppableSlides(SlideSource& slides, const std::function<bool()>& stopped) : slides_(slides), stopped_(stopped) {}
-
-  void for_each(const std::function<void(const SlideResult&)>& visit) override {
-    slides_.for_each([&](const SlideResult& slide) {
-      if (stopped_ && stopped_()) throw OutputError("interrupted while the files of results were written");
-      visit(slide);
-    });
-  }
-  std::map<std::string, std::string> deciding() override { return slides_.deciding(); }
-
- private:
-  SlideSource& slides_;
-  const std::function<bool()>& stopped_;
-};
-
-/// Adds up what one machine can't say: the time that the slides took.
-RunResult run_of(SlideSource& slides) {
-  RunResult run;
-  std::set<std::string> backends;
-  slides.for_each([&](const SlideResult& slide) {
-    run.seconds += slide.seconds;
-    if (slide.done) backends.insert(slide.backend);
-  });
-  for (const std::string& backend : backends) run.backend += (run.backend.empty() ? "" : "+") + backend;
-  return run;
-}
 
 Ledger::Options ledger_options_of(const MergeOptions& options) {
   Ledger::Options ledger_options;
@@ -411,6 +399,7 @@ void join(std::vector<Part>& parts, const std::vector<std::pair<std::string, std
     }
     LedgerView view(ledger, bins);
     result.missing = view.missing();
+    joiner.tell_not_counted(result);
     tell_absent(view, result.config.output.dir, result);
     StoppableSlides slides(view, options.stopped);
     RunResult run = run_of(slides);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,8 @@ struct MergeResult {
   Corpus corpus{0};                  ///< of all slides
   std::size_t twice = 0;             ///< slides that several folders have, with the same result
   std::vector<std::string> missing;  ///< paths of slides of the manifest that no folder has, or one has to do
-  std::size_t uncertain = 0;         ///< folders, and slides, of which more may be to do than the ledgers say
+  std::map<std::string, std::string> not_counted;  ///< by path of one missing: a folder whose result doesn't count
+  std::size_t uncertain = 0;       ///< folders, and slides, of which more may be to do than the ledgers say
   std::size_t absent = 0;          ///< files of slides that aren't found: absent, another kind or size, not to be seen
   std::uint64_t absent_bytes = 0;  ///< that these had
   std::vector<std::string> warnings;  ///< one line each

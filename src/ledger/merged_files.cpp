@@ -1,6 +1,7 @@
 #include "ledger/merged_files.hpp"
 
 #include <cstddef>
+#include <set>
 #include <string>
 #include <system_error>
 
@@ -62,6 +63,17 @@ void tell_absent(LedgerView& view, const fs::path& out, MergeResult& result) {
     result.warnings.push_back(line_of_files(unseen, "can't be looked at", "can't be looked at", first_unseen));
   }
   if (links > 0) result.warnings.push_back(line_of_links(links, first_link));
+}
+
+RunResult run_of(SlideSource& slides) {
+  RunResult run;
+  std::set<std::string> backends;
+  slides.for_each([&](const SlideResult& slide) {
+    run.seconds += slide.seconds;
+    if (slide.done) backends.insert(slide.backend);
+  });
+  for (const std::string& backend : backends) run.backend += (run.backend.empty() ? "" : "+") + backend;
+  return run;
 }
 
 }  // namespace slidestream

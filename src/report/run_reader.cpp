@@ -28,6 +28,12 @@ std::uint64_t RunReader::unfinished() { return count_own("state NOT IN ('done', 
 
 std::uint64_t RunReader::failed() { return count_own("state = 'failed'"); }
 
+std::uint64_t RunReader::of_others() {
+  Statement select(*database_,
+                   "SELECT count(*) FROM slides WHERE position IS NOT NULL AND NOT mine AND state = 'done'");
+  return select.step() ? static_cast<std::uint64_t>(select.integer(0)) : 0;
+}
+
 std::uint64_t RunReader::count_own(const char* condition) {
   Statement select(*database_,
                    std::string("SELECT count(*) FROM slides WHERE position IS NOT NULL AND mine AND ") + condition);
@@ -35,9 +41,10 @@ std::uint64_t RunReader::count_own(const char* condition) {
 }
 
 void RunReader::for_each(const std::function<void(const LedgerSlide&)>& visit) {
-  Statement select(*database_, "SELECT " + row_columns +
-                                   ", canonical, id FROM slides WHERE position IS NOT NULL AND state IN ('done', "
-                                   "'failed') ORDER BY position, id");
+  Statement select(*database_,
+                   "SELECT " + row_columns +
+                       ", canonical, id FROM slides WHERE position IS NOT NULL AND mine AND state IN ('done', "
+                       "'failed') ORDER BY position, id");
   RowReader rows(*database_, static_cast<std::size_t>(config_.analysis.bins));
   while (select.step()) {
     LedgerSlide slide;

@@ -35,7 +35,10 @@ class RunReader {
   std::uint64_t unfinished();
   /// Those that failed, and are no other shard's.
   std::uint64_t failed();
-  /// Visits the slides that are done or failed, in the order of the manifest; the same ones every time.
+  /// Those that an earlier run did here, and that are another shard's now.
+  std::uint64_t of_others();
+  /// Visits the slides that are done or failed, and are no other shard's, in the order of the manifest; the same ones
+  /// every time.
   void for_each(const std::function<void(const LedgerSlide&)>& visit);
   /// Fills in the values of a slide's map. False when the ledger hasn't what was written.
   bool read_map(std::int64_t id, WindowMap& map);

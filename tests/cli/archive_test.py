@@ -939,10 +939,10 @@ class Shards(ArchiveCase):
         there = {row["path"] for row in self.rows()}
         for path in whole - there:
             self.assertIn(f"{path}: done in none of the folders", missing.stderr)
-        self.assertIn(f"{len(whole - there)} slides aren't done in any of the folders", missing.stderr)
+        self.assertIn(f"{len(whole - there)} slides are still to do, and have no rows in slides.csv", missing.stderr)
         self.assertIn(f"done     {len(there)} of 40 slides, ", missing.stdout)
         self.assertTrue(missing.stdout.endswith(
-            f"missing  {len(whole - there)} of 40 slides: done in none of the folders\n"), missing.stdout)
+            f"missing  {len(whole - there)} of 40 slides: still to do\n"), missing.stdout)
         status = json.loads(run("status", self.out, "--json").stdout)
         self.assertEqual((status["slides"], status["pending"]), (40, len(whole - there)))
         self.assertTrue(json.loads((self.out / "corpus.json").read_text())["interrupted"])
@@ -987,7 +987,8 @@ class Shards(ArchiveCase):
         path = path.decode() if isinstance(path, bytes) else path
         merged = run("merge", *parts, "--out", self.out)
         self.assertEqual(merged.returncode, 3, merged.stderr)
-        self.assertIn(f"{path}: done in none of the folders", merged.stderr)
+        self.assertIn(f"{path}: still to do, as its own folder says; the result in {parts[0]} doesn't count", merged.stderr)
+        self.assertNotIn(f"{path}: done in none", merged.stderr)
         self.assertNotIn(path, [row["path"] for row in self.rows()])
         # Joined earlier, it counts for no more, whether that folder is joined or joined into.
         for command in (["merge", earlier, *parts, "--out", self.folder / "again"], ["merge", *parts, "--out", earlier]):

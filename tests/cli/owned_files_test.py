@@ -756,7 +756,7 @@ class Earlier(BatchCase):
                 self.assertDone(run(*command))
                 file = self.out / "images" / name
                 file.write_text("theirs")
-                self.assertIn(f"{file}: isn't what this program wrote: moved to {self.out}/earlier-failed",
+                self.assertIn(f"{file}: isn't the one that the ledger lists: moved to {self.out}/earlier-failed",
                               self.assertDone(run(*command)).stderr)
                 self.assertEqual((self.out / "earlier-failed/images" / name).read_text(), "theirs")
                 self.assertDone(run("verify", self.out))
@@ -774,7 +774,7 @@ class Earlier(BatchCase):
                 # This program's mark may still be in it.
                 theirs = whole[:-7]
                 file.write_bytes(theirs)
-                self.assertIn(f"{file}: isn't what this program wrote: moved to {self.out}/earlier-failed",
+                self.assertIn(f"{file}: isn't the one that the ledger lists: moved to {self.out}/earlier-failed",
                               self.assertDone(run(*command)).stderr)
                 self.assertEqual(file.read_bytes(), whole)
                 self.assertEqual((self.out / "earlier-failed" / name).read_bytes(), theirs)
@@ -801,7 +801,7 @@ class Earlier(BatchCase):
         self.assertDone(run(slides, "--out", part, "--maps", "npy"))
         self.assertDone(run("merge", part, "--out", self.out))
         file.write_text("theirs")
-        self.assertIn(f"{file}: isn't what this program wrote: moved to",
+        self.assertIn(f"{file}: isn't the one that the ledger lists: moved to",
                       self.assertDone(run("merge", part, "--out", self.out)).stderr)
         self.assertEqual((self.out / "earlier-failed/maps/a.npy").read_text(), "theirs")
         self.assertEqual(file.read_bytes(), (part / "maps/a.npy").read_bytes())
@@ -876,7 +876,7 @@ class Earlier(BatchCase):
                     # Also where sizes are as they were.
                     os.utime(slides / "a.svs", ns=(number, number))
                     place = out / "earlier-failed" / ("" if number == 1 else str(number))
-                    self.assertIn(f"{image}: isn't what this program wrote: moved to {place}\n",
+                    self.assertIn(f"{image}: isn't the one that the ledger lists: moved to {place}\n",
                                   self.assertDone(run(*command)).stderr)
                     self.assertEqual(results(out), before)
                     moved = {file: content for file, content in theirs.items() if file.split("/")[0] == name}
@@ -894,7 +894,7 @@ class Earlier(BatchCase):
         image.unlink()
         image.mkdir()
         (image / "notes.txt").write_text("mine\n")
-        self.assertIn(f"{image}: isn't what this program wrote: moved to {self.out}/earlier-failed\n",
+        self.assertIn(f"{image}: isn't the one that the ledger lists: moved to {self.out}/earlier-failed\n",
                       self.assertDone(run(*command)).stderr)
         self.assertTrue(image.is_file())
         self.assertEqual((self.out / "earlier-failed/images" / image.name / "notes.txt").read_text(), "mine\n")

@@ -134,13 +134,13 @@ TEST_CASE("two columns of slides are refused, whatever the case of their names a
   CHECK(scene.warnings.empty());
 }
 
-TEST_CASE("semicolons and tabs separate a CSV's columns where the header says so") {
+TEST_CASE("semicolons, tabs and bars separate a CSV's columns where the header says so") {
   Scene scene;
   const auto taken = [&](const std::string& text) {
     scene.file("other.csv", text);
     return scene.expand({scene / "other.csv"});
   };
-  for (const std::string separator : {";", "\t"}) {
+  for (const std::string separator : {";", "\t", "|"}) {
     const std::string header = "id" + separator + "path" + separator + "mpp\r\n";
     CHECK(taken(header + "1" + separator + "a, b.svs" + separator + "0,25\r\n") == Paths{"a, b.svs"});
     CHECK(expand_inputs({scene / "other.csv"}).mpp.begin()->second == 0.25);
@@ -156,6 +156,8 @@ TEST_CASE("semicolons and tabs separate a CSV's columns where the header says so
   // Paths may have them where no header does.
   CHECK(taken("a;b.svs\nc.svs\n") == Paths{"a;b.svs", "c.svs"});
   CHECK(taken("path\na;b.svs\n") == Paths{"a;b.svs"});
+  CHECK(taken("a|b.svs\nc.svs\n") == Paths{"a|b.svs", "c.svs"});
+  CHECK(taken("path\na|b.svs\n") == Paths{"a|b.svs"});
   scene.file("other.csv", "path;mpp\n\"a.svs\"x;1\n");
   CHECK_THROWS_WITH_AS(
       expand_inputs({scene / "other.csv"}),

@@ -27,7 +27,7 @@ TEST_CASE("a CSV's column mpp may have micrometres per pixel in brackets behind 
        {"MPP (um/px)", "mpp(um/px)", "mpp [UM/PX]", "Mpp (\xc2\xb5m/px)", "mpp (\xce\xbcm/pixel)", "mpp (\xb5m/px)",
         "mpp (um / pixel)", "mpp (microns per pixel)", "mpp (Micrometres/Pixels)"}) {
     CAPTURE(name);
-    for (const char* separator : {",", ";", "\t"}) {
+    for (const char* separator : {",", ";", "\t", "|"}) {
       CAPTURE(separator);
       Lines warnings;
       const auto entries =
@@ -57,7 +57,7 @@ TEST_CASE("a CSV's header isn't repeated where it may be the path of a slide") {
 TEST_CASE("a CSV's first line is a slide where its first cell is a path, also if nothing is there") {
   for (const std::string first :
        {"/mnt/pacs/series1", "series/1", "..\\series1", "C:\\series1", "archive/case.svs;x", "archive/case.svs\tx",
-        "case-1.svs;note", "case-1.svs\tnote", " case-1.svs ;note", " case-1.svs "}) {
+        "case-1.svs;note", "case-1.svs\tnote", "case-1.svs|note", " case-1.svs ;note", " case-1.svs "}) {
     CAPTURE(first);
     Lines warnings;
     const auto entries = entries_of(first + "\nb.svs\n", warnings);
@@ -80,14 +80,14 @@ TEST_CASE("a slash in a unit or in a later cell leaves a CSV its header") {
 }
 
 TEST_CASE("a line of a CSV with more columns than a table has is named") {
-  for (const char separator : {',', ';', '\t'}) {
+  for (const char separator : {',', ';', '\t', '|'}) {
     CAPTURE(separator);
     Lines warnings;
     const std::string header = "path" + std::string(most_csv_fields, separator);
     CHECK_THROWS_WITH_AS(
         list_reader("sep=" + std::string(1, separator) + "\n" + header + "\na.svs\n", "list.csv").next(),
         "list.csv:2: more than 65536 fields in one record", ConfigError);
-    // Without a separator that can be found, a semicolon and a tab are parts of the one cell.
+    // Without a separator that can be found, a semicolon, tab or bar is part of the one cell.
     if (separator != ',') continue;
     CHECK_THROWS_WITH_AS(entries_of(header + "\na.svs\n", warnings), "list.csv:1: more than 65536 fields in one record",
                          ConfigError);

@@ -309,6 +309,6 @@ TEST_CASE("a map that isn't this run's to move is said to be with another run or
   folder.write("out/maps/a.npy", std::string("theirs"));
   CHECK(message_of<OutputError>([&] { spare_maps(config, {"a.npy"}); }) ==
         (maps / "a.npy").string() +
-            ": isn't what this program wrote, and lies behind a link or with another run; move it away");
+            ": isn't the one that the ledger lists, and lies behind a link or with another run; move it away");
   CHECK(text_of(maps / "a.npy") == "theirs");
 }

@@ -214,7 +214,7 @@ for i in {{1..6000}}; do sleep 0.05; done""")
             (self.out / name).unlink()
         process = self.start(merge)
         self.assertEqual(process.wait(120), 3)
-        self.assertIn(" done in any of the folders", process.stdout.read())
+        self.assertIn(" still to do, and ", process.stdout.read())
 
     def test_a_task_that_ended_before_it_read_the_list_is_missed_by_the_joining(self):
         (self.out / "slurm").mkdir(parents=True)
