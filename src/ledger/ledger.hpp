@@ -173,6 +173,7 @@ class Ledger {
     std::optional<SlideIdentity> identity;
     std::int64_t attempts = 0;
     std::int64_t ended_at = 0;
+    bool is_leftover = false;  ///< an earlier run left it in another shard's folder; the ledger keeps that
     std::optional<std::uint64_t> map_digest;  ///< as it was written
     MapParts map;
   };

@@ -165,11 +165,14 @@ Ledger::Import Ledger::import(std::size_t slide, const Imported& other) {
   Statement update(database_,
                    std::string("UPDATE slides SET ") + row_assignments +
                        ", size = ?28, modified = ?29, hash = ?30, side = ?31, ended_at = ?32, attempts = ?33, "
-                       "image_name = ?34 WHERE id = ?35");
+                       "image_name = ?34, mine = ?36 WHERE id = ?35");
   static_assert(row_assignment_count == 27);
   bind_row(update, other.result, digests, histogram_);
   bind_identity(update, 28, other.identity);
-  update.bind(32, other.ended_at).bind(33, other.attempts).bind(35, id);
+  update.bind(32, other.ended_at)
+      .bind(33, other.attempts)
+      .bind(35, id)
+      .bind(36, other.is_leftover ? mine_as_leftover : 1);
   if (is_image_name(other.image_name)) {
     update.bind_blob(34, std::string_view(other.image_name));
   } else {

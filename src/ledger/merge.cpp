@@ -50,8 +50,8 @@ enum class Standing {
   own,       ///< a shard has the slide to do
 };
 
-Standing standing_in(const Part& part, bool mine) {
-  if (!mine) return Standing::leftover;
+Standing standing_in(const Part& part, std::int64_t mine) {
+  if (mine == 0 || mine == mine_as_leftover) return Standing::leftover;
   return part.is_shard ? Standing::own : Standing::result;
 }
 
@@ -131,7 +131,7 @@ void add_places(Part& part, Places& places) {
                    "SELECT canonical, path, position, size, mine, state NOT IN ('done', 'failed'), ended_at IS NOT "
                    "NULL FROM slides WHERE position IS NOT NULL");
   while (select.step()) {
-    const Standing standing = standing_in(part, select.integer(4) != 0);
+    const Standing standing = standing_in(part, select.integer(4));
     // Another folder's result stands in for what a run without shards never did, and not for what it does again.
     const bool is_its = standing == Standing::own || (standing == Standing::result && select.integer(6) != 0);
     const Place place{select.integer(2),
@@ -237,7 +237,7 @@ class Joiner {
       if (found == by_canonical_.end()) throw OutputError(file + ": changes while it is read");
       const std::size_t place = found->second;
       const Place& listed = places_.at(found->first);
-      const Standing standing = standing_in(part, select.integer(more + 9) != 0);
+      const Standing standing = standing_in(part, select.integer(more + 9));
       const bool counts = standing == listed.standing && !listed.is_undone;
       if (!counts && select.bytes(1) == "done") not_counted_.emplace(place, part.folder);
       if (standing < listed.standing) continue;
@@ -249,6 +249,7 @@ class Joiner {
       if (standing == Standing::leftover) leftovers_.insert(place);
       if (standing == Standing::result && listed.shards > 0) ++stand_ins_[part.folder];
       Ledger::Imported slide;
+      slide.is_leftover = standing == Standing::leftover;
       slide.map_digest = unsigned_or_null(select, map_digest_column);
       slide.result = rows.read(select);
       if (!select.is_null(more + 2)) {
@@ -358,7 +359,7 @@ Ledger::Options ledger_options_of(const MergeOptions& options) {
 }
 
 /// Brings the parts into the ledger, and writes the files of results. `result` has the configuration. \param is_new set
-/// once the ledger is this process's, where it wasn't there before
+/// while the ledger is this process's, holds nothing, and wasn't there before
 void join(std::vector<Part>& parts, const std::vector<std::pair<std::string, std::string>>& settings,
           const Places& places, const std::vector<ManifestEntry>& manifest, const MergeOptions& options,
           MergeResult& result, bool& is_new) {
@@ -388,6 +389,7 @@ void join(std::vector<Part>& parts, const std::vector<std::pair<std::string, std
     remove_changed_maps(result.config, listed, now);
   };
   ledger.join(manifest, import_all, check_names, former);
+  is_new = false;
   result.twice = joiner.twice();
   joiner.tell_uncertain(result);
   // From here on the results are kept; only their files may be missing.

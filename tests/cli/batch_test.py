@@ -1,5 +1,6 @@
 """Batches as people run them who convert archives: `PIPELINE=path/to/pipeline batch_test.py [CLASS ...]`."""
 
+import contextlib
 import csv
 import json
 import os
@@ -949,6 +950,24 @@ class Verify(BatchCase):
         result = self.assertDone(run("verify", part))
         self.assertIn("1 slide isn't done: nothing of it was verified", result.stderr)
         self.assertEqual(result.stdout, "0 of 0 files of 0 slides are as written\n")
+
+    def test_slides_that_are_another_shard_s_now_are_passed_over(self):
+        part = self.folder / "part"
+        command = [self.folder / "slides", "--out", part, "--operators", "tissue"]
+        self.assertDone(run(*command))
+        self.assertDone(run(*command, "--shard", "1/2", "--shard-by", "size"))
+        with contextlib.closing(sqlite3.connect(part / "run.sqlite")) as database:
+            files = [row[0] for row in database.execute(
+                "SELECT file FROM artifacts JOIN slides ON slides.id = slide WHERE NOT mine")]
+        self.assertTrue(files)
+        for file in files:
+            (part / os.fsdecode(file)).unlink()
+        result = self.assertDone(run("verify", part))
+        self.assertIn("1 slide of earlier runs here is another shard's now: nothing of it was verified; verify that "
+                      "shard's folder, or the merged folder", result.stderr)
+        self.assertRegex(result.stdout, r"^(\d+) of \1 files of 1 slide are as written\n$")
+        page = self.folder / "part.html"
+        self.assertRegex(self.assertDone(run("report", part, "--html", page)).stdout, ": 1 slide\\b")
 
     def test_slides_that_failed_are_told(self):
         slides = self.folder / "slides"

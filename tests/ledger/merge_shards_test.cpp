@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <map>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -166,6 +168,63 @@ TEST_CASE_FIXTURE(Shards, "what is left in another shard's folder doesn't count 
   run(b, {1}, {{1, 6}});
   merge_ledgers({a, b}, joined);
   check_merges({a, joined}, {}, {3, 6});
+}
+
+TEST_CASE_FIXTURE(Shards, "what an earlier run left is no more once it was joined") {
+  run(a, {0, 1}, {{0, 3}, {1, 8}});
+  run(a, {0});
+  CHECK(merge_ledgers({a}, joined).uncertain == 1);
+  for (int times = 0; times < 2; ++times) {
+    const MergeResult merged = merge_ledgers({joined}, out);
+    CHECK(merged.missing.empty());
+    CHECK(merged.uncertain == 1);
+    CHECK(seeds_in(out) == std::vector<std::uint64_t>{3, 8});
+  }
+  // Its own shard outranks it, and so does a run without shards.
+  run(b, {1}, {{1, 6}});
+  check_merges({joined, b}, {}, {3, 6});
+  CHECK(merge_ledgers({joined, b}, out).uncertain == 0);
+  run_whole((folder / "whole").string(), {{0, 3}, {1, 6}});
+  check_merges({joined, (folder / "whole").string()}, {}, {3, 6});
+}
+
+TEST_CASE_FIXTURE(Shards, "a slide that is still to do is told from one that a folder did and that doesn't count") {
+  run(a, {0, 1}, {{0, 3}, {1, 8}});
+  run(a, {0});
+  run(b, {1});
+  using NotCounted = std::map<std::string, std::string>;
+  CHECK(merge_ledgers({a, b}, out).not_counted == NotCounted{{manifest[1].path, a}});
+  run(a, {0, 1});
+  // As sizes divide them now: one has done it, and another not.
+  CHECK(merge_ledgers({b, a}, out).not_counted == NotCounted{{manifest[1].path, a}});
+  const std::string none = (folder / "none").string();
+  run(none, {0, 1}, {{0, 3}});
+  const MergeResult merged = merge_ledgers({none}, (folder / "new").string());
+  CHECK(merged.missing == std::vector<std::string>{manifest[1].path});
+  CHECK(merged.not_counted.empty());
+}
+
+TEST_CASE_FIXTURE(Shards, "slides that others have instead of a shard that isn't named are counted") {
+  run(a, {0}, {{0, 3}});
+  run(b, {1}, {{1, 8}});
+  merge_ledgers({a, b}, joined);
+  CHECK(merge_ledgers({a, b, joined}, out).warnings.empty());
+  const std::string line = joined + ": 1 slide comes from here, as no named folder's shard has it to do";
+  const MergeResult merged = merge_ledgers({a, joined}, (folder / "new").string());
+  REQUIRE(merged.warnings.size() == 1);
+  CHECK(contains(merged.warnings[0], line));
+  CHECK(merged.uncertain == 0);
+}
+
+TEST_CASE_FIXTURE(Shards, "what was joined stays, whatever ends the merge behind it") {
+  run_whole(a, {{0, 3}, {1, 8}});
+  const auto fail_behind = [&]() -> bool {
+    if (fs::exists(fs::path(out) / "maps/slide-1.npy")) throw std::runtime_error("something else");
+    return false;
+  };
+  CHECK_THROWS_AS(merge_ledgers({a}, out, {false, fail_behind}), std::runtime_error);
+  CHECK(seeds_in(out) == std::vector<std::uint64_t>{3, 8});
+  CHECK(merge_ledgers({a}, out).missing.empty());
 }
 
 TEST_CASE_FIXTURE(Shards, "a repeated merge leaves out what its own shard has to do again") {
