@@ -43,7 +43,9 @@ __global__ void __launch_bounds__(LabelsShape::threads) choose_labels(const __gr
   // 0 as long as all are finite.
   float rest = largest - largest;
   std::uint32_t label = 0;
+#if defined(__CUDA_ARCH__)
 #pragma unroll 8
+#endif
   for (std::uint32_t channel = 1; channel < task.channels; ++channel) {
     from += task.voxels;
     const float score = Widen{}(*from);
