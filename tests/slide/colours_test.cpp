@@ -16,6 +16,7 @@
 #include "slide/marked_jpeg.hpp"
 #include "slide/test_images.hpp"
 #include "slide/tile_colour.hpp"
+#include "slide/tile_file.hpp"
 
 using namespace slidestream;
 using namespace slidestream::test;
@@ -23,33 +24,8 @@ using namespace slidestream::test;
 namespace {
 
 using Coding = JpegOptions::Coding;
-using Pixels = std::vector<std::uint8_t>;
 
-constexpr std::uint64_t rgb_tag = 2, ycbcr_tag = 6, jpeg = 7;
 constexpr std::string_view from_0("\0\1\2", 3), from_1("\1\2\3", 3), from_5("\5\6\7"), letters("RGB", 3);
-
-/// A directory of tiles of 64 x 48.
-TestDirectory directory_of(const std::vector<Bytes>& tiles, std::uint64_t photometric, std::uint64_t compression = jpeg,
-                           int samples = 3) {
-  const auto across = static_cast<std::uint32_t>(tiles.size());
-  TestDirectory directory = tiled_directory(64 * across, 48, 64, 48, samples);
-  directory.set_short(259, compression).set_short(262, photometric);
-  directory.tiles = tiles;
-  return directory;
-}
-
-struct TileFile {
-  explicit TileFile(TestDirectory only) { tiff.directories = {std::move(only)}; }
-  std::filesystem::path write() const { return folder.write("slide.tif", tiff.bytes()); }
-  Pixels read(std::size_t level = 0) const { return read_level_rgb(*Slide::open(write()), level); }
-  std::string error() const {
-    const std::string text = read_error(write());
-    CHECK(text.find('\n') == std::string::npos);
-    return text;
-  }
-  TemporaryFolder folder;
-  TestTiff tiff;
-};
 
 /// Y, Cb and Cr of each pixel as RGB, by libjpeg's formula.
 Pixels converted(const Picture& picture) {
@@ -412,55 +388,6 @@ TEST_CASE("an image beside the slide has the colours that its JPEG says, or is r
   CHECK(beside(with_adobe(even, 0), ycbcr_tag) == decode_jpeg_rgb(even, true).data);
   CHECK_THROWS_WITH_AS(beside(with_jfif(with_adobe(even, 0)), rgb_tag),
                        doctest::Contains("label can't be read: its colours can't be told"), SlideError);
-}
-
-TEST_CASE("an Orientation that isn't 1 is refused by name, for every image that is used") {
-  const auto level = [](std::uint32_t width, std::uint32_t height) {
-    TestDirectory directory = tiled_directory(width, height, 64, 64, 3);
-    directory.tiles.assign((width + 63) / 64 * ((height + 63) / 64), Bytes(64 * 64 * 3, std::byte{200}));
-    return directory;
-  };
-  for (const std::uint64_t orientation : {0, 2, 3, 4, 5, 6, 7, 8, 9}) {
-    const std::string expected = "Orientation " + std::to_string(orientation) + " isn't supported; supported: 1,";
-    for (const bool of_smaller : {false, true}) {
-      TileFile file(level(128, 128));
-      file.tiff.directories.push_back(level(64, 64));
-      file.tiff.directories[of_smaller ? 1 : 0].set_short(274, orientation);
-      CHECK(file.error().find(expected) != std::string::npos);
-    }
-    TileFile file(level(128, 128));
-    file.tiff.directories[0].subs = {level(64, 64).set_short(274, orientation)};
-    CHECK(file.error().find(expected) != std::string::npos);
-  }
-  TileFile upright(level(128, 128).set_short(274, 1));
-  CHECK(upright.error().empty());
-}
-
-TEST_CASE(
-    "an image beside the slide is mirrored as its Orientation says, and refused where it would have to be turned") {
-  const Picture picture = make_picture(30, 20, 3, 11);
-  for (std::uint64_t orientation = 1; orientation <= 8; ++orientation) {
-    CAPTURE(orientation);
-    TileFile file(directory_of({encode_jpeg(make_stained_picture(64, 48, 12))}, ycbcr_tag));
-    TestDirectory other = stripped_directory(30, 20, 20, 3).set_short(274, orientation);
-    other.tiles = {to_bytes(picture)};
-    file.tiff.directories.push_back(other);
-    const auto slide = Slide::open(file.write());
-    if (orientation > 4) {
-      CHECK_THROWS_WITH_AS(slide->read_associated(0),
-                           doctest::Contains(("its Orientation " + std::to_string(orientation)).c_str()), SlideError);
-      continue;
-    }
-    Pixels expected;
-    for (int y = 0; y < 20; ++y) {
-      for (int x = 0; x < 30; ++x) {
-        const bool right = orientation == 2 || orientation == 3, bottom = orientation >= 3;
-        const std::uint8_t* from = picture.at(right ? 29 - x : x, bottom ? 19 - y : y);
-        expected.insert(expected.end(), from, from + 3);
-      }
-    }
-    CHECK(slide->read_associated(0).pixels == expected);
-  }
 }
 
 TEST_CASE("levels may have tiles of other sizes and another compression than level 0") {

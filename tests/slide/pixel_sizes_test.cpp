@@ -3,52 +3,20 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cmath>
-#include <memory>
 #include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
 #include <string>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "config/positive_number.hpp"
 #include "slide/number_text.hpp"
-#include "slide/tiff_fixture.hpp"
+#include "slide/pixel_size_fixture.hpp"
 
 using namespace slidestream;
 using namespace slidestream::test;
 
-namespace {
-
-using Lines = std::vector<std::string>;
-
-class Fixture : public TiffFixture {
- public:
-  Fixture() { tiff.directories = {black_level(100, 60)}; }
-  SlideInfo described(const std::string& text) {
-    tiff.directories[0].set_text(270, text);
-    return open()->info();
-  }
-  /// The pixels' element has these attributes; `before` and `inside` stand before it and in its image.
-  SlideInfo ome(const std::string& attributes, const std::string& before = "", const std::string& inside = "") {
-    return described("<?xml version=\"1.0\" encoding=\"UTF-8\"?><OME xmlns=\"x\">" + before +
-                     "<Image ID=\"Image:0\" Name=\"a\">" + inside + "<Pixels SizeX=\"100\" SizeY=\"60\" " + attributes +
-                     "><TiffData IFD=\"0\"/></Pixels></Image></OME>");
-  }
-  /// Resolution tags: pixels per unit. 1 is no unit, 2 inch, 3 centimetre.
-  void resolution(std::uint64_t x, std::uint64_t y, std::uint64_t unit) {
-    tiff.directories[0].set(282, rational, {x}).set(283, rational, {y}).set_short(296, unit);
-  }
-};
-
-std::string size(const std::string& value, const std::string& unit) {
-  return "PhysicalSizeX=\"" + value + "\" PhysicalSizeXUnit=\"" + unit + "\" PhysicalSizeY=\"" + value +
-         "\" PhysicalSizeYUnit=\"" + unit + "\"";
-}
-
-}  // namespace
-
-TEST_CASE_FIXTURE(Fixture, "Aperio descriptions give properties, mpp and magnification") {
+TEST_CASE_FIXTURE(PixelSizeFixture, "Aperio descriptions give properties, mpp and magnification") {
   tiff.directories[0].set_text(270,
                                "Aperio Image Library v11\r\n100x60 (64x64) J2K/KDU Q=70|AppMag = 40|MPP = 0.2523|"
                                "Empty = |no pair|Title = a = b ");
@@ -62,7 +30,7 @@ TEST_CASE_FIXTURE(Fixture, "Aperio descriptions give properties, mpp and magnifi
   CHECK(info.properties.count("no pair") == 0);
 }
 
-TEST_CASE_FIXTURE(Fixture, "nonsense in descriptions is no number") {
+TEST_CASE_FIXTURE(PixelSizeFixture, "nonsense in descriptions is no number") {
   for (const std::string text :
        {"nan", "-0.5", "0", "inf", "1e999", "0.5um", "0.5 mm", "1,000.5", "0,2,5", "01.02.1950", "0.5.1", "++1", ""}) {
     tiff.directories[0].set_text(270, "Aperio\n|MPP = " + text + "|AppMag = " + text);
@@ -80,7 +48,7 @@ TEST_CASE_FIXTURE(Fixture, "nonsense in descriptions is no number") {
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "OME-TIFF gives its pixel size, plain TIFF its resolution") {
+TEST_CASE_FIXTURE(PixelSizeFixture, "OME-TIFF gives its pixel size, plain TIFF its resolution") {
   tiff.directories[0].set_text(270,
                                "<?xml version=\"1.0\"?><OME xmlns=\"x\"><Objective NominalMagnification=\"20\"/>"
                                "<Pixels PhysicalSizeX=\"250\" PhysicalSizeXUnit=\"nm\" PhysicalSizeY=\"0.25\" "
@@ -97,7 +65,7 @@ TEST_CASE_FIXTURE(Fixture, "OME-TIFF gives its pixel size, plain TIFF its resolu
   CHECK_FALSE(open()->info().mpp.has_value());
 }
 
-TEST_CASE_FIXTURE(Fixture, "Pixels that aren't square have two sizes, of 1 % and less one") {
+TEST_CASE_FIXTURE(PixelSizeFixture, "Pixels that aren't square have two sizes, of 1 % and less one") {
   tiff.directories.push_back(black_level(50, 31));
   const auto ome = [&](const std::string& sizes) {
     tiff.directories[0].set_text(270,
@@ -143,150 +111,7 @@ TEST_CASE_FIXTURE(Fixture, "Pixels that aren't square have two sizes, of 1 % and
   CHECK_FALSE(open()->info().mpp_y.has_value());
 }
 
-TEST_CASE_FIXTURE(Fixture, "all units of length of OME's schema are known, however they are spelt") {
-  for (const auto& value_and_unit : std::vector<std::pair<std::string, std::string>>{{"0.25", "\xC2\xB5m"},
-                                                                                     {"0.25", "&#181;m"},
-                                                                                     {"0.25", "&#xB5;m"},
-                                                                                     {"0.25", "&#956;m"},
-                                                                                     {"0.25", "\xCE\xBCm"},
-                                                                                     {"0.25", "\xB5m"},
-                                                                                     {"0.25", "um"},
-                                                                                     {"0.25", "micron"},
-                                                                                     {"0.25", ""},
-                                                                                     {"0,25", ""},
-                                                                                     {"+0.25", ""},
-                                                                                     {" 2.5E-1 ", ""},
-                                                                                     {"2.5E-7", "m"},
-                                                                                     {"2.5E-6", "dm"},
-                                                                                     {"2.5E-5", "cm"},
-                                                                                     {"2.5E-4", "mm"},
-                                                                                     {"250", "nm"},
-                                                                                     {"250000", "pm"},
-                                                                                     {"2.5E8", "fm"},
-                                                                                     {"2.5E11", "am"},
-                                                                                     {"2500", "&#197;"},
-                                                                                     {"2.5E-10", "km"},
-                                                                                     {"9.84251968503937e-06", "in"},
-                                                                                     {"0.00984251968503937", "thou"},
-                                                                                     {"0.000708661417322835", "pt"}}) {
-    CAPTURE(value_and_unit.first);
-    CAPTURE(value_and_unit.second);
-    const SlideInfo info = ome(size(value_and_unit.first, value_and_unit.second));
-    CHECK(info.mpp.value_or(0.0) == doctest::Approx(0.25));
-    CHECK_FALSE(info.mpp_y.has_value());
-    CHECK(info.warnings.empty());
-  }
-  for (const char* unit : {"pixel", "reference frame", "furlong"}) {
-    const SlideInfo info = ome(size("0.25", unit));
-    CHECK_FALSE(info.mpp.has_value());
-    CHECK(info.warnings.size() == 2);
-    const std::string shown = unit == std::string("furlong") ? "an unknown value" : "'" + std::string(unit) + "'";
-    CHECK(info.warnings[0] == "PhysicalSizeXUnit is " + shown + ", no unit of length: PhysicalSizeX is passed over");
-  }
-}
-
-TEST_CASE_FIXTURE(Fixture, "OME-XML is read whatever its prefixes, quotes, comments and sections") {
-  const std::string pixels = "SizeX='100' SizeY='60' PhysicalSizeX = '0.25'\n PhysicalSizeY\t=\t'0.25'";
-  for (const std::string& text :
-       {"<ome:OME xmlns:ome='x'><ome:Image ID='Image:0'><ome:Pixels " + pixels + "/></ome:Image></ome:OME>",
-        "\xEF\xBB\xBF<?xml version='1.0'?><!-- <OME> PhysicalSizeX='9' --><OME xmlns='x'><Image><Pixels " + pixels +
-            "/></Image></OME>",
-        "<!DOCTYPE OME [<!ENTITY a 'b'>]><OME><Image><Description><![CDATA[<Pixels PhysicalSizeX='9'/>]]>"
-        "</Description><Pixels " +
-            pixels + "></Pixels></Image></OME>",
-        "\n\n<OME\n>\n<Image\n>\n<Pixels\n" + pixels + "\n/>\n</Image\n></OME>"}) {
-    CAPTURE(text);
-    const SlideInfo info = described(text);
-    CHECK(info.format == "ome-tiff");
-    CHECK(info.mpp.value_or(0.0) == doctest::Approx(0.25));
-    CHECK(info.warnings.empty());
-  }
-}
-
-TEST_CASE_FIXTURE(Fixture, "OME-XML that is damaged is passed over, and a line says where") {
-  resolution(20000, 20000, 3);
-  for (const char* text :
-       {"<OME xmlns=\"x\"><Image><Pixels PhysicalSizeX=\"0.25\" PhysicalSizeY=\"0.25\"></Image></OME>",
-        "<OME><Image><Pixels PhysicalSizeX=\"0.25", "<OME><Image", "<OME xmlns=\"x"}) {
-    CAPTURE(text);
-    const SlideInfo info = described(text);
-    CHECK(info.format == "ome-tiff");
-    CHECK(info.mpp.value() == doctest::Approx(0.5));
-    REQUIRE(info.warnings.size() == 1);
-    CHECK(info.warnings[0].starts_with("its OME-XML is damaged at byte "));
-    CHECK(info.warnings[0].ends_with(": nothing of it is used"));
-  }
-  CHECK(described("<OME><BinaryOnly MetadataFile=\"a.companion.ome\" UUID=\"b\"/></OME>").warnings ==
-        Lines{"its OME-XML lies in another file, which isn't read"});
-}
-
-TEST_CASE_FIXTURE(Fixture,
-                  "an attribute that stands twice in an element of OME-XML gets a line, and the first counts") {
-  const auto check = [](const SlideInfo& info, const std::string& attribute) {
-    CHECK(info.mpp.value_or(0.0) == doctest::Approx(0.25));
-    CHECK(info.warnings == Lines{"an element of its OME-XML has " + attribute + " twice: the first counts"});
-  };
-  const std::string own = size("0.25", "µm");
-  check(ome(own + " PhysicalSizeX=\"0.5\""), "PhysicalSizeX");
-  check(ome(own + " Type=\"uint8\" Type=\"uint8\" PhysicalSizeX=\"0.5\""), "PhysicalSizeX");
-  check(ome(own, "<Experimenter FirstName=\"a\" FirstName=\"b\"/>"), "FirstName");
-  check(ome(own, "<Experimenter a1=\"a\" a1=\"b\"/>"), "an attribute of an unknown name");
-  // With a prefix it is another one, and each element has its own.
-  CHECK(ome(own + " x:PhysicalSizeX=\"0.5\"", "<A ID=\"a\"/><A ID=\"a\"/>").warnings == Lines{});
-}
-
-TEST_CASE_FIXTURE(Fixture, "of several Pixels in the slide's Image the first counts, with a line") {
-  const std::string further = "/></Image><Image Name=\"label\"><Pixels SizeX=\"9\" SizeY=\"9\"/><Pixels SizeX=\"9\"";
-  const std::string begin = "<OME><Image Name=\"a\"><Pixels SizeX=\"100\" SizeY=\"60\" " + size("0.25", "µm");
-  SlideInfo info = described(begin + "/><Pixels SizeX=\"100\" SizeY=\"60\" " + size("0.5", "µm") + "/></Image></OME>");
-  CHECK(info.mpp.value_or(0.0) == doctest::Approx(0.25));
-  CHECK(info.warnings == Lines{"the slide's Image in its OME-XML has 2 Pixels: the first counts"});
-  CHECK(described(begin + further + "/></Image></OME>").warnings == Lines{});
-}
-
-TEST_CASE_FIXTURE(Fixture, "the schema of 2003 has micrometres at the Image") {
-  const std::string image = "<OME><Image Name=\"a\" PixelSizeX=\"0.5\" PixelSizeY=\"0.25\"><Pixels SizeX=\"100\"";
-  const SlideInfo info = described(image + "/></Image></OME>");
-  CHECK(info.mpp.value_or(0.0) == 0.5);
-  CHECK(info.mpp_y.value_or(0.0) == 0.25);
-  CHECK(info.warnings.empty());
-  CHECK(described(image + " PhysicalSizeX=\"2\" PhysicalSizeY=\"2\"/></Image></OME>").mpp.value_or(0.0) == 2.0);
-}
-
-TEST_CASE_FIXTURE(Fixture, "the slide's Image has its own size and objective") {
-  const std::string objectives =
-      "<Instrument ID=\"Instrument:0\"><Objective ID=\"Objective:0:0\" NominalMagnification=\"2.0\"/><Objective "
-      "ID=\"Objective:0:1\" NominalMagnification=\"20.0\"/></Instrument><Instrument ID=\"Instrument:1\"><Objective "
-      "ID=\"Objective:1:0\" NominalMagnification=\"40\"/></Instrument>";
-  const std::string pixels = "PhysicalSizeX=\"0.5\" PhysicalSizeY=\"0.5\"";
-  SlideInfo info = ome(pixels, objectives, "<ObjectiveSettings ID=\"Objective:0:1\"/>");
-  CHECK(info.mpp.value() == 0.5);
-  CHECK(info.magnification.value() == 20.0);
-  CHECK(ome(pixels, objectives, "<InstrumentRef ID=\"Instrument:1\"/>").magnification.value() == 40.0);
-  CHECK(ome(pixels, objectives, "<ObjectiveRef ID=\"Objective:0:0\"/>").magnification.value() == 2.0);
-
-  info = ome(pixels, objectives, "<InstrumentRef ID=\"Instrument:0\"/>");
-  CHECK_FALSE(info.magnification.has_value());
-  CHECK(info.warnings == Lines{"its OME-XML lists 2 objectives and doesn't say which is the slide's"});
-  info = ome(pixels, objectives, "<ObjectiveSettings ID=\"Objective:9\"/>");
-  CHECK_FALSE(info.magnification.has_value());
-  CHECK(info.warnings == Lines{"ObjectiveSettings names 'Objective:9', which its OME-XML doesn't have"});
-  info = ome(pixels, "<Instrument><Objective NominalMagnification=\"20x\"/></Instrument>");
-  CHECK(info.warnings == Lines{"NominalMagnification is '20x', no positive number: it is passed over"});
-  CHECK(ome(pixels, "<Instrument><Objective><NominalMagnification>20</NominalMagnification></Objective></Instrument>")
-            .magnification.value() == 20.0);
-
-  // A label before it, with a size of its own.
-  info = described(
-      "<OME><Image Name=\"label\"><Pixels PhysicalSizeX=\"16\" PhysicalSizeY=\"16\"><TiffData IFD=\"1\"/></Pixels>"
-      "</Image><Image Name=\"a\"><Pixels SizeX=\"100\" SizeY=\"60\" PhysicalSizeX=\"0.5\" PhysicalSizeY=\"0.5\">"
-      "<TiffData IFD=\"0\"/></Pixels></Image></OME>");
-  CHECK(info.mpp.value() == 0.5);
-  CHECK(info.properties.at("name") == "a");
-  CHECK(info.warnings.empty());
-}
-
-TEST_CASE_FIXTURE(Fixture, "one size alone, absurd sizes, and sizes that differ") {
+TEST_CASE_FIXTURE(PixelSizeFixture, "one size alone, absurd sizes, and sizes that differ") {
   const auto only = [](const char* from, const char* along) {
     return std::string(from) + " says the size of pixels only " + along +
            ", 0.25 micrometres: they are taken for square";
@@ -322,7 +147,8 @@ TEST_CASE_FIXTURE(Fixture, "one size alone, absurd sizes, and sizes that differ"
         Lines{"MPP is 4000 micrometres, no size of a slide's pixel: it is passed over"});
 }
 
-TEST_CASE_FIXTURE(Fixture, "resolution tags count where text says nothing, in OME-TIFF and in Aperio's files, too") {
+TEST_CASE_FIXTURE(PixelSizeFixture,
+                  "resolution tags count where text says nothing, in OME-TIFF and in Aperio's files, too") {
   for (const char* text :
        {"", "<OME><Image><Pixels SizeX=\"100\" SizeY=\"60\"/></Image></OME>", "Aperio\n|AppMag = 20"}) {
     CAPTURE(text);
@@ -381,7 +207,7 @@ TEST_CASE_FIXTURE(Fixture, "resolution tags count where text says nothing, in OM
   CHECK_FALSE(described("ImageJ=1.53t\nunit=pixel\n").mpp.has_value());
 }
 
-TEST_CASE_FIXTURE(Fixture, "the unit that ImageJ names counts under every ResolutionUnit") {
+TEST_CASE_FIXTURE(PixelSizeFixture, "the unit that ImageJ names counts under every ResolutionUnit") {
   const auto check = [this](const std::string& unit, double mpp, const Lines& lines) {
     CAPTURE(unit);
     const SlideInfo info = described("ImageJ=1.53t\nimages=1\nunit=" + unit + "\nloop=false\n");
@@ -417,7 +243,7 @@ TEST_CASE_FIXTURE(Fixture, "the unit that ImageJ names counts under every Resolu
   CHECK(described("Scanner 1\nunit=mm\n").mpp.value_or(0.0) == doctest::Approx(0.5));
 }
 
-TEST_CASE_FIXTURE(Fixture, "a list's pixel size of another scale than the slide's counts, with a line") {
+TEST_CASE_FIXTURE(PixelSizeFixture, "a list's pixel size of another scale than the slide's counts, with a line") {
   resolution(20000, 20000, 3);
   const auto path = folder.write("slide.tif", tiff.bytes());
   for (const double size : {0.06, 0.25, 4.9}) {
@@ -431,7 +257,7 @@ TEST_CASE_FIXTURE(Fixture, "a list's pixel size of another scale than the slide'
   CHECK(Slide::open(path, {.mpp = 500.0})->info().warnings == Lines{});
 }
 
-TEST_CASE_FIXTURE(Fixture, "ImageJ's unit of the height is its own, and the first of several units counts") {
+TEST_CASE_FIXTURE(PixelSizeFixture, "ImageJ's unit of the height is its own, and the first of several units counts") {
   resolution(40000, 4000, 1);
   const SlideInfo square = described("ImageJ=1.53t\nunit=cm\nyunit=mm\nzunit=nm\n");
   CHECK(square.mpp.value_or(0.0) == doctest::Approx(0.25));
@@ -453,7 +279,7 @@ TEST_CASE_FIXTURE(Fixture, "ImageJ's unit of the height is its own, and the firs
   CHECK(twice.warnings == Lines{"ImageJ's description says several values of unit: the first counts"});
 }
 
-TEST_CASE_FIXTURE(Fixture, "sizes of which one is a hundred times the other aren't one pixel's") {
+TEST_CASE_FIXTURE(PixelSizeFixture, "sizes of which one is a hundred times the other aren't one pixel's") {
   const auto line = [](const std::string& place, const std::string& sizes) {
     return place + " says " + sizes +
            " micrometres per pixel, as if a unit were missing: both are passed over; input.mpp sets the size";
@@ -500,7 +326,7 @@ TEST_CASE_FIXTURE(Fixture, "sizes of which one is a hundred times the other aren
   CHECK(described("").warnings.empty());
 }
 
-TEST_CASE_FIXTURE(Fixture, "where text and resolution differ, the text counts, and a line says so") {
+TEST_CASE_FIXTURE(PixelSizeFixture, "where text and resolution differ, the text counts, and a line says so") {
   resolution(20000, 20000, 3);
   SlideInfo info = ome(size("0.25", ""));
   CHECK(info.mpp.value() == 0.25);
@@ -515,7 +341,7 @@ TEST_CASE_FIXTURE(Fixture, "where text and resolution differ, the text counts, a
   CHECK(info.mpp.value() == doctest::Approx(0.5));
 }
 
-TEST_CASE_FIXTURE(Fixture, "lists of keys are read wherever they stand, with decimal commas") {
+TEST_CASE_FIXTURE(PixelSizeFixture, "lists of keys are read wherever they stand, with decimal commas") {
   for (const char* text :
        {"Motic V1.0.0 \n1600x1200 [0,0 1600x1200] [256x256] JPEG/RGB Q = 75|AppMag = 40|MPP = 0.257290",
         "Aperio Image Library v12\r\n100x60 (64x64)|AppMag = 40|MPP = 0,257290|Date = 1,2",
@@ -549,7 +375,7 @@ TEST_CASE("one reader for all numbers") {
   CHECK(positive_number(std::string(64, '1')).has_value());
 }
 
-TEST_CASE_FIXTURE(Fixture, "a pixel size that the magnification makes impossible gets a line") {
+TEST_CASE_FIXTURE(PixelSizeFixture, "a pixel size that the magnification makes impossible gets a line") {
   const auto lines = [this](const std::string& text) { return described("Aperio x\r\n100x60|" + text).warnings; };
   CHECK(
       lines("AppMag = 40|MPP = 250") ==
