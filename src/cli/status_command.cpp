@@ -74,16 +74,21 @@ std::string images_text(const ToldProgress& told, bool is_dead, const Style& sty
   return text;
 }
 
+/// Members whose items are written one by one.
+constexpr const char* running_key = "running_slides";
+constexpr const char* failures_key = "failures";
+
+Json failure_json(const LedgerStatus::Failure& failure) {
+  const SlideFailure& why = failure.why;
+  return {{"path", json_text(failure.path)},
+          {"error", json_text(why.text())},
+          {"stage", why.stage.empty() ? Json() : Json(why.stage)},
+          {"tile", why.tile ? Json(*why.tile) : Json()},
+          {"attempts", failure.attempts}};
+}
+
+/// All but the items of those members.
 Json status_json(const LedgerStatus& status, const std::optional<ToldProgress>& told) {
-  Json failures = Json::array();
-  for (const LedgerStatus::Failure& failure : status.failures) {
-    const SlideFailure& why = failure.why;
-    failures.push_back({{"path", json_text(failure.path)},
-                        {"error", json_text(why.text())},
-                        {"stage", why.stage.empty() ? Json() : Json(why.stage)},
-                        {"tile", why.tile ? Json(*why.tile) : Json()},
-                        {"attempts", failure.attempts}});
-  }
   Json owner;
   if (status.owner) {
     owner = {{"host", status.owner->process.host},
@@ -96,8 +101,6 @@ Json status_json(const LedgerStatus& status, const std::optional<ToldProgress>& 
   for (const LedgerStatus::Damage& each : status.damage) {
     damage.push_back({{"what", each.what}, {"count", each.count}});
   }
-  Json running = Json::array();
-  for (const std::string& path : status.running_paths) running.push_back(json_text(path));
   return {{"slides", status.slides},
           {"done", status.done},
           {"failed", status.failed},
@@ -112,8 +115,8 @@ Json status_json(const LedgerStatus& status, const std::optional<ToldProgress>& 
           {"bytes_per_second", status.bytes_per_second},
           {"seconds_left", status.seconds_left ? Json(*status.seconds_left) : Json()},
           {"owner", std::move(owner)},
-          {"running_slides", std::move(running)},
-          {"failures", std::move(failures)},
+          {running_key, Json::array()},
+          {failures_key, Json::array()},
           {"damage", std::move(damage)},
           {"unchecked", status.unchecked},
           {"progress", told ? told->json : Json()}};
@@ -130,7 +133,51 @@ std::string damage_text(const LedgerStatus& status, const Style& style) {
   return text;
 }
 
-std::string status_text(const LedgerStatus& status, const std::optional<ToldProgress>& told, const Style& style) {
+std::string dumped(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); }
+
+/// With a margin before all lines but the first.
+std::string indented(const Json& json, const char* margin) {
+  std::string text;
+  for (const char character : dumped(json)) {
+    text += character;
+    if (character == '\n') text += margin;
+  }
+  return text;
+}
+
+/// Writes the items of a member's list, as `dumped` does.
+class ListWriter {
+ public:
+  void add(const Json& item) {
+    std::cout << (std::exchange(has_items_, true) ? ",\n    " : "[\n    ") << indented(item, "    ");
+  }
+  void end() { std::cout << (has_items_ ? "\n  ]" : "[]"); }
+
+ private:
+  bool has_items_ = false;
+};
+
+/// As `dumped` would write the document of all rows, which may be too large to hold.
+void write_json(StatusReader& reader, const std::optional<ToldProgress>& told) {
+  const Json document = status_json(reader.status(), told);
+  const char* before = "{\n  ";
+  for (auto member = document.begin(); member != document.end(); ++member) {
+    std::cout << std::exchange(before, ",\n  ") << Json(member.key()).dump() << ": ";
+    ListWriter list;
+    if (member.key() == running_key) {
+      reader.each_running([&list](const std::string& path) { list.add(json_text(path)); });
+      list.end();
+    } else if (member.key() == failures_key) {
+      reader.each_failure([&list](const LedgerStatus::Failure& failure) { list.add(failure_json(failure)); });
+      list.end();
+    } else {
+      std::cout << indented(*member, "  ");
+    }
+  }
+  std::cout << "\n}\n";
+}
+
+std::string head_text(const LedgerStatus& status, const Style& style) {
   std::string text = style.bold("state") + "     " + state_of(status);
   if (status.owner) text += " (" + printable(status.owner->process.name()) + ")";
   text += "\n" + style.bold("slides") + "    " + count_text(status.done) + " of " + count_text(status.slides) + " done";
@@ -146,20 +193,27 @@ std::string status_text(const LedgerStatus& status, const std::optional<ToldProg
     text += "\n" + style.bold("made") + "      " + count_text(status.artifacts) +
             (status.artifacts == 1 ? " file, " : " files, ") + bytes_text(static_cast<double>(status.artifact_bytes));
   }
-  text += "\n";
-  if (told) text += images_text(*told, !status.owner_is_alive.value_or(true), style);
-  for (const std::string& path : status.running_paths) text += style.bold("running") + "   " + printable(path) + "\n";
-  for (std::size_t i = 0; i < std::min(status.failures.size(), most_named); ++i) {
-    const LedgerStatus::Failure& failure = status.failures[i];
-    text += style.red("failed") + "    " + printable(failure.path) + ": " + printable(failure.why.text()) + "\n";
-  }
-  if (status.failures.size() > most_named) {
-    text += "          and " + std::to_string(status.failures.size() - most_named) + " more in failures.csv\n";
-  }
-  return text + damage_text(status, style);
+  return text + "\n";
 }
 
-void print(const Json& json) { std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n'; }
+void write_text(StatusReader& reader, const std::optional<ToldProgress>& told, const Style& style) {
+  const LedgerStatus& status = reader.status();
+  std::cout << head_text(status, style);
+  if (told) std::cout << images_text(*told, !status.owner_is_alive.value_or(true), style);
+  reader.each_running(
+      [&style](const std::string& path) { std::cout << style.bold("running") << "   " << printable(path) << "\n"; });
+  const auto write_failure = [&style](const LedgerStatus::Failure& failure) {
+    std::cout << style.red("failed") << "    " << printable(failure.path) << ": " << printable(failure.why.text())
+              << "\n";
+  };
+  reader.each_failure(write_failure, most_named);
+  if (status.failure_rows.size() > most_named) {
+    std::cout << "          and " << status.failure_rows.size() - most_named << " more in failures.csv\n";
+  }
+  std::cout << damage_text(status, style);
+}
+
+void print(const Json& json) { std::cout << dumped(json) << '\n'; }
 
 /// Of an image that is written alone, which has no ledger.
 int show_image(const StatusOptions& options, const std::filesystem::path& file) {
@@ -184,13 +238,13 @@ int show_image(const StatusOptions& options, const std::filesystem::path& file) 
   return exit_done;
 }
 
-int show_run(const StatusOptions& options) {
-  const LedgerStatus status = read_status(options.folder);
+int show_run(const StatusOptions& options, StatusReader& reader) {
+  const LedgerStatus& status = reader.status();
   const std::optional<ToldProgress> told = progress_of(status, options.folder);
   if (options.json) {
-    print(status_json(status, told));
+    write_json(reader, told);
   } else {
-    std::cout << status_text(status, told, Style::of(1));
+    write_text(reader, told, Style::of(1));
   }
   return status.damage.empty() ? exit_done : exit_some_failed;
 }
@@ -198,14 +252,16 @@ int show_run(const StatusOptions& options) {
 int show_status(const StatusOptions& options) {
   const std::filesystem::path progress_file = progress_file_of(options.folder);
   if (progress_file.filename() != "progress.json") return show_image(options, progress_file);
+  std::optional<StatusReader> reader;
   try {
-    return show_run(options);
+    reader.emplace(options.folder);
   } catch (const DamagedError& error) {
     // So much that nothing can be counted.
     if (options.json) print({{"error", json_text(error.what())}});
     spdlog::error("{}", error.what());
     return exit_some_failed;
   }
+  return show_run(options, *reader);
 }
 
 }  // namespace

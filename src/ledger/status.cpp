@@ -4,7 +4,9 @@
 #include <memory>
 #include <slidestream/error.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "ledger/attachments.hpp"
 #include "ledger/fingerprint.hpp"
@@ -160,24 +162,78 @@ void find_owner(Database& database, LedgerStatus& status) {
 void list_running(Database& database, LedgerStatus& status) {
   if (status.running == 0) return;
   Statement running(database,
-                    "SELECT path FROM slides WHERE position IS NOT NULL AND mine AND state = 'running' ORDER BY "
+                    "SELECT id FROM slides WHERE position IS NOT NULL AND mine AND state = 'running' ORDER BY "
                     "position");
-  while (running.step()) status.running_paths.push_back(running.text(0));
+  while (running.step()) status.running_rows.push_back(running.integer(0));
 }
 
 /// Slides that were started since the last commit.
 void add_started(Database& database, LedgerStatus& status) {
   Statement slide(database,
-                  "SELECT path, state FROM slides WHERE id = ?1 AND position IS NOT NULL AND mine AND state IN "
+                  "SELECT state FROM slides WHERE id = ?1 AND position IS NOT NULL AND mine AND state IN "
                   "('pending', 'failed')");
   for (const std::int64_t id : notes_to_enter(database)) {
     slide.bind(1, id);
     if (!slide.step()) continue;
-    status.running_paths.push_back(slide.text(0));
+    status.running_rows.push_back(id);
     ++status.running;
-    --(slide.text(1) == "failed" ? status.failed : status.pending);
+    --(slide.text(0) == "failed" ? status.failed : status.pending);
     slide.reset();
   }
+}
+
+/// What `list_failures` and `read_failures` call a failure.
+const std::string is_failure = "mine AND (state = 'failed' OR (state = 'done' AND stage IS NOT NULL))";
+
+void list_failures(Database& database, LedgerStatus& status) {
+  Statement failed(database,
+                   "SELECT id FROM slides WHERE position IS NOT NULL AND " + is_failure + " ORDER BY position");
+  while (failed.step()) status.failure_rows.push_back(failed.integer(0));
+}
+
+std::string shown_text(const Statement& row, int column) {
+  const std::string_view text = row.bytes(column);
+  if (text.size() <= most_status_text) return std::string(text);
+  return std::string(text.substr(0, most_status_text)) + " ...";
+}
+
+/// Texts of rows that are held at a time; one row may go beyond.
+constexpr std::size_t most_held_text = std::size_t{1} << 20;
+
+/// The paths of rows from number `at` on, as many as are held at a time, and moves `at` behind them.
+std::vector<std::string> read_paths(Database& database, const std::vector<std::int64_t>& rows, std::size_t& at) {
+  std::vector<std::string> paths;
+  Statement select(database, "SELECT path FROM slides WHERE id = ?1");
+  for (std::size_t bytes = 0; at < rows.size() && bytes < most_held_text; ++at) {
+    if (!select.bind(1, rows[at]).step()) continue;
+    paths.push_back(shown_text(select, 0));
+    bytes += sizeof(std::string) + paths.back().size();
+    select.reset();
+  }
+  return paths;
+}
+
+std::vector<LedgerStatus::Failure> read_failures(Database& database, const std::vector<std::int64_t>& rows,
+                                                 std::size_t& at, std::size_t end) {
+  std::vector<LedgerStatus::Failure> failures;
+  Statement select(database, "SELECT path, stage, tile, cause, attempts FROM slides WHERE id = ?1 AND " + is_failure);
+  for (std::size_t bytes = 0; at < end && bytes < most_held_text; ++at) {
+    if (!select.bind(1, rows[at]).step()) continue;
+    SlideFailure why{shown_text(select, 1), {}, shown_text(select, 3)};
+    if (!select.is_null(2)) why.tile = select.integer(2);
+    failures.push_back({shown_text(select, 0), std::move(why), select.integer(4)});
+    const LedgerStatus::Failure& last = failures.back();
+    bytes += sizeof(last) + last.path.size() + last.why.stage.size() + last.why.cause.size();
+    select.reset();
+  }
+  return failures;
+}
+
+/// \throws OutputError where a row can't be read: later, half of them would be shown.
+void check_texts(Database& database, const LedgerStatus& status) {
+  for (std::size_t at = 0; at < status.running_rows.size();) read_paths(database, status.running_rows, at);
+  const std::size_t end = status.failure_rows.size();
+  for (std::size_t at = 0; at < end;) read_failures(database, status.failure_rows, at, end);
 }
 
 void estimate(Database& database, LedgerStatus& status) {
@@ -237,28 +293,41 @@ void check_holds_run(Database& database) {
                     ": holds no run: a start ended before its first slide; the same command starts it again");
 }
 
-LedgerStatus read_status(const std::filesystem::path& folder, std::int64_t most_checked) {
-  const std::unique_ptr<Database> database = open_to_read(folder / ledger_name);
-  database->execute("BEGIN");
-  LedgerStatus status;
-  count_states(*database, status);
-  count_artifacts(*database, status);
-  check_ledger(*database, most_checked, status);
-  find_owner(*database, status);
-  check_holds_run(*database);
-  estimate(*database, status);
-  list_running(*database, status);
-  add_started(*database, status);
-  Statement failed(
-      *database,
-      "SELECT path, stage, tile, cause, attempts FROM slides WHERE position IS NOT NULL AND mine AND (state = "
-      "'failed' OR (state = 'done' AND stage IS NOT NULL)) ORDER BY position");
-  while (failed.step()) {
-    SlideFailure why{failed.text(1), {}, failed.text(3)};
-    if (!failed.is_null(2)) why.tile = failed.integer(2);
-    status.failures.push_back({failed.text(0), std::move(why), failed.integer(4)});
+StatusReader::StatusReader(const std::filesystem::path& folder, std::int64_t most_checked)
+    : database_(open_to_read(folder / ledger_name)) {
+  database_->execute("BEGIN");
+  count_states(*database_, status_);
+  count_artifacts(*database_, status_);
+  check_ledger(*database_, most_checked, status_);
+  find_owner(*database_, status_);
+  check_holds_run(*database_);
+  estimate(*database_, status_);
+  list_running(*database_, status_);
+  add_started(*database_, status_);
+  list_failures(*database_, status_);
+  check_texts(*database_, status_);
+  database_->execute("COMMIT");
+}
+
+StatusReader::~StatusReader() = default;
+
+void StatusReader::each_running(const std::function<void(const std::string& path)>& visit) {
+  for (std::size_t at = 0; at < status_.running_rows.size();) {
+    for (const std::string& path : read_paths(*database_, status_.running_rows, at)) visit(path);
   }
-  return status;
+}
+
+void StatusReader::each_failure(const std::function<void(const LedgerStatus::Failure& failure)>& visit,
+                                std::size_t most) {
+  const std::size_t end = std::min(most, status_.failure_rows.size());
+  for (std::size_t at = 0; at < end;) {
+    for (const LedgerStatus::Failure& failure : read_failures(*database_, status_.failure_rows, at, end))
+      visit(failure);
+  }
+}
+
+LedgerStatus read_status(const std::filesystem::path& folder, std::int64_t most_checked) {
+  return StatusReader(folder, most_checked).status();
 }
 
 }  // namespace slidestream

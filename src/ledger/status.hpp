@@ -1,7 +1,11 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,13 +35,13 @@ struct LedgerStatus {
   std::optional<bool> owner_is_alive;  ///< nothing: it is another machine's
   double bytes_per_second = 0.0;       ///< of the slides that ended since a living owner began; 0: not known
   std::optional<double> seconds_left;
-  std::vector<std::string> running_paths;
+  std::vector<std::int64_t> running_rows;  ///< in order; `StatusReader` has what they say
+  std::vector<std::int64_t> failure_rows;  ///< so, of slides that failed, or on which an operator did
   struct Failure {
     std::string path;
     SlideFailure why;
     std::int64_t attempts = 0;
   };
-  std::vector<Failure> failures;  ///< in order
   struct Damage {
     std::string what;
     std::uint64_t count = 0;
@@ -68,8 +72,34 @@ bool has_damaged_list(Database& database);
 /// \throws DamagedError where the list of slides isn't what was written, as far as places and the seal say.
 void check_list(Database& database);
 
-/// \param most_checked  rows of slides that ended are checked until so many bytes of them were read; beyond, SQLite's
-/// own check is left out, too. \throws OutputError where the ledger can't be read, or no run came as far as its slides.
+/// Bytes of a path, stage or cause that a status shows; " ..." stands for the rest. No program writes a longer one.
+inline constexpr std::size_t most_status_text = std::size_t{16} << 10;
+
+/// A run's status, and row by row what its ledger has of single slides. It holds 8 bytes per such slide, and some texts
+/// at a time, whatever the rows say.
+class StatusReader {
+ public:
+  /// \param most_checked  rows of slides that ended are checked until so many bytes of them were read; beyond, SQLite's
+  /// own check is left out, too. \throws OutputError where the ledger can't be read, or no run came as far as its
+  /// slides.
+  explicit StatusReader(const std::filesystem::path& folder, std::int64_t most_checked = most_checked_bytes);
+  ~StatusReader();
+
+  const LedgerStatus& status() const noexcept { return status_; }
+
+  /// Visits paths of slides that were under way. While a visit lasts, no lock keeps a run from its ledger. Both throw
+  /// OutputError.
+  void each_running(const std::function<void(const std::string& path)>& visit);
+  /// The same for the first `most` slides of `failure_rows`. One that is begun anew meanwhile is left out.
+  void each_failure(const std::function<void(const LedgerStatus::Failure& failure)>& visit,
+                    std::size_t most = std::numeric_limits<std::size_t>::max());
+
+ private:
+  std::unique_ptr<Database> database_;
+  LedgerStatus status_;
+};
+
+/// The same without what single slides say.
 LedgerStatus read_status(const std::filesystem::path& folder, std::int64_t most_checked = most_checked_bytes);
 
 }  // namespace slidestream

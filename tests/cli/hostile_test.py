@@ -4,12 +4,14 @@ The sound ones are done, a hostile one is one line, and the memory of the run is
 """
 
 import csv
+import json
 import os
 import pathlib
 import re
 import resource
 import shutil
 import signal
+import sqlite3
 import struct
 import subprocess
 import sys
@@ -118,6 +120,42 @@ class Opening(HostileCase):
                 self.assertOneLine(run("info", slide), 1, slide.name)
                 self.assertLess(time.monotonic() - begin, 60)
                 slide.unlink()
+
+
+class Ledger(HostileCase):
+    def test_long_causes_take_no_memory(self):
+        self.assertEqual(run(self.slide(), "--out", self.out).returncode, 0)
+
+        def measure(*options):
+            """Exit status, output, and the most bytes that the program had."""
+            peak = self.folder / "peak"
+            result = subprocess.run([sys.executable, "-I", "-S", "-c", MEASURE, peak, PIPELINE, "status", self.out, *options],
+                                    capture_output=True, text=True, env=ENVIRONMENT, timeout=120, check=False)
+            return result.returncode, int(peak.read_text()), result.stdout
+
+        before = [measure(*options) for options in ([], ["--json"])]
+        short, long = 10000, 16
+        copied = ("id, canonical, path, position, mine, state, stage, cause, attempts, size",
+                  "?1, CAST('/' || ?1 AS BLOB), CAST('/' || ?1 AS BLOB), ?1, mine, 'failed', 'decode', CAST(?2 AS BLOB), 1, size")
+        database = sqlite3.connect(self.out / "run.sqlite")
+        with database:
+            database.executemany(f"INSERT INTO slides({copied[0]}) SELECT {copied[1]} FROM slides WHERE position = 0",
+                                 ((10 + number, "x" * (4000 if number < short else 1 << 20)) for number in range(short + long)))
+        database.close()
+        most = 32 * MIB  # of a ledger of about 56 MiB
+        code, peak, text = measure()
+        self.assertEqual((before[0][0], code), (0, 1))
+        self.assertLess(peak - before[0][1], most)
+        self.assertIn(f"and {short + long - 10} more in failures.csv", text)
+        code, peak, text = measure("--json")
+        self.assertEqual(code, 1)
+        self.assertLess(peak - before[1][1], most)
+        told = json.loads(text)
+        self.assertEqual(list(told), list(json.loads(before[1][2])))
+        self.assertEqual([failure["error"] for failure in told["failures"]],
+                         ["decode: " + "x" * 4000] * short + ["decode: " + "x" * (16 << 10) + " ..."] * long)
+        # As one document is written.
+        self.assertEqual(text, json.dumps(told, indent=2, ensure_ascii=False) + "\n")
 
 
 class Dicom(HostileCase):

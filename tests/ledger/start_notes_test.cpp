@@ -107,10 +107,14 @@ TEST_CASE("what a dead process noted is entered once") {
     ledger.started(2);
   });
   CHECK(rows_of(file) == std::vector<Row>{done, running, pending});
-  const LedgerStatus status = read_status(folder / "out");
-  CHECK(status.running_paths == std::vector<std::string>{manifest[1].path, manifest[2].path});
-  CHECK(status.running == 2);
-  CHECK(status.pending == 0);
+  {
+    StatusReader reader(folder / "out");
+    std::vector<std::string> paths;
+    reader.each_running([&paths](const std::string& path) { paths.push_back(path); });
+    CHECK(paths == std::vector<std::string>{manifest[1].path, manifest[2].path});
+    CHECK(reader.status().running == 2);
+    CHECK(reader.status().pending == 0);
+  }
   const std::string left = read_text(file.string() + "-started");
   die(config, manifest, [](Ledger&) {});
   CHECK(rows_of(file) == std::vector<Row>{done, {"pending", 1}, {"pending", 1}});
@@ -181,7 +185,7 @@ TEST_CASE("a process that ended and couldn't write that down has not died") {
   const LedgerStatus status = read_status(folder / "out");
   CHECK_FALSE(status.owner);
   CHECK(status.running == 0);
-  CHECK(status.running_paths.empty());
+  CHECK(status.running_rows.empty());
   CHECK(status.pending == 2);
   Ledger ledger(config);
   const LedgerStart start = ledger.begin(manifest, false);

@@ -8,6 +8,7 @@
 #include <slidestream/pipeline.hpp>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "compare/compare.hpp"
 #include "ledger/fingerprint.hpp"
@@ -145,8 +146,11 @@ TEST_CASE("an earlier version's ledger is read: status, report, comparison") {
   CHECK(status.slides == 2);
   CHECK(status.other_shards == 3);
   CHECK(status.done == 1);
-  REQUIRE(status.failures.size() == 1);
-  const SlideFailure& why = status.failures[0].why;
+  std::vector<SlideFailure> failures;
+  StatusReader(parts[0]).each_failure(
+      [&failures](const LedgerStatus::Failure& failure) { failures.push_back(failure.why); });
+  REQUIRE(failures.size() == 1);
+  const SlideFailure& why = failures[0];
   CHECK(why.text() == "decode: tile 1 (column 1, row 0) is bad: Corrupt JPEG data: premature end of data segment");
   // What version 1 has is a text, and isn't taken apart.
   CHECK(why.stage == (version == 1 ? "" : "decode"));
