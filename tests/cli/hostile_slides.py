@@ -396,6 +396,15 @@ def webp_tables(side):
     return lossless_webp(side, bits + ["1001" * 5] * (1 << 16))
 
 
+def lzma_dictionary(side):
+    """A dictionary of 1.5 GiB, for samples that need none."""
+    data = bytearray(lzma_tile(side)[0])
+    assert data[14:16] == b"\x21\x01"  # a filter of one byte
+    data[16] = 37
+    data[20:24] = struct.pack("<I", zlib.crc32(data[12:20]))
+    return bytes(data), LZMA, 1, {}
+
+
 CODECS = {"deflate": deflate, "lzma": lzma_tile, "zstd": zstd, "lzw": lzw, "webp": webp, "lerc": lerc,
           "progressive": progressive_jpeg, "jpeg2000": jpeg2000}
 # Sides of tiles that take somewhat more than 64 MiB to decode, which is what up to 8 threads may take together.
@@ -427,7 +436,7 @@ HARMLESS = {"shared-descriptions": shared_descriptions, "shared-small-tables": s
 # Tiles whose records and tables, not their samples, would take the memory.
 RECORDS = {"component-transforms": (component_transforms, 2048), "terminated-passes": (terminated_passes, 2048),
            "webp-tables": (webp_tables, 2048), "first-lerc": (first_lerc, 2048),
-           "short-lerc": (short_lerc, 2048)}
+           "short-lerc": (short_lerc, 2048), "lzma-dictionary": (lzma_dictionary, 2048)}
 
 
 def huge(name, times=1):

@@ -218,7 +218,8 @@ class Tiles(HostileCase):
         takes = r"takes \d+ MiB to decode, and decoding may take \d+ MiB; raise pipeline.memory_mib"
         says = {"component-transforms": "multiple component transforms of part 2", "terminated-passes": takes,
                 "webp-tables": takes, "first-lerc": "isn't LERC of the second kind",
-                "short-lerc": "LERC that contradicts itself"}
+                "short-lerc": "LERC that contradicts itself",
+                "lzma-dictionary": "LZMA with a dictionary of 1536 MiB, supported are 64 MiB"}
         for name, (make, side) in hostile_slides.RECORDS.items():
             with self.subTest(name=name):
                 self.assertRegex(self.check(name, hostile_slides.tiles(make, side), 2), says[name])

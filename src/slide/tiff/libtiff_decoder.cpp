@@ -6,6 +6,7 @@
 #include "slide/jpeg2000_decoder.hpp"
 #include "slide/jpeg_decoder.hpp"
 #include "slide/tiff/lerc_tile.hpp"
+#include "slide/tiff/lzma_tile.hpp"
 #include "slide/tiff/plane_tiles.hpp"
 #include "slide/tiff/tiff_container.hpp"
 #include "slide/tile_job.hpp"
@@ -121,6 +122,7 @@ void TiffContainer::decode_by_libtiff(const TileJob& job, std::uint64_t tile, st
                      .height = static_cast<std::uint64_t>(height),
                      .samples = static_cast<std::uint64_t>(job.coding.samples)});
   }
+  if (job.level.codec == Codec::lzma) check_lzma_tile(bytes, tile_bytes);
   // libtiff takes the input as writable to reverse bits, which it does for FillOrder 2 only.
   void* input = const_cast<std::byte*>(bytes.data());
   const int done = TIFFReadFromUserBuffer(tiff.get(), static_cast<std::uint32_t>(tile), input,
