@@ -2,16 +2,9 @@
 # What the scripts that build for tests have in common; to be sourced in the repository's root.
 
 jobs="$(nproc)"
-configure_options=()
 # Objects are found again by another clone of the same sources, precompiled headers or not.
 export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1
 export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-if command -v ccache >/dev/null; then configure_options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache); fi
-
-# A link takes a quarter of the time, and there are two hundred programs.
-if command -v ld.lld >/dev/null; then
-  configure_options+=(-DCMAKE_{EXE,SHARED,MODULE}_LINKER_FLAGS=-fuse-ld=lld)
-fi
 
 # step NAME: begins a step, and says what the one before it took.
 step_name=
@@ -23,7 +16,12 @@ step() {
 
 # configure PRESET [OPTION...]: as a build for tests that keeps no option of an earlier one. Says which GPUs it is for.
 configure() {
-  cmake --preset "$1" -DBUILD_TESTING=ON "${configure_options[@]}" "${@:2}" >"build/$1.log" 2>&1 ||
+  local options=()
+  # Looked for here, as this file may be read before they are installed.
+  if command -v ccache >/dev/null; then options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache); fi
+  # A link takes a quarter of the time, and there are two hundred programs.
+  if command -v ld.lld >/dev/null; then options+=(-DCMAKE_{EXE,SHARED,MODULE}_LINKER_FLAGS=-fuse-ld=lld); fi
+  cmake --preset "$1" -DBUILD_TESTING=ON "${options[@]}" "${@:2}" >"build/$1.log" 2>&1 ||
     { cat "build/$1.log" >&2; return 1; }
   grep -h -A 5 '^CMake Warning' "build/$1.log" || true
   sed -n 's/^-- slidestream: \(CPU.*\)/For \1/p' "build/$1.log"
@@ -67,14 +65,18 @@ run_tests() {
 # run_cases PRESET LOG [OPTION...]: tests within one process, many of them in each, as sanitizers make a start slow.
 run_cases() { scripts/run-cases.py "build/$1" "$((jobs + 2))" "build/$2.log" "${@:3}" </dev/null; }
 # run_system_tests PRESET LOG [OPTION...]: the tests labelled `system`, which need servers, browsers, disks or kills. Each may
-# fail once. Names those that did, in build/LOG.unsteady, too; more than two of them are a failure.
+# fail once. Names those that did, in build/LOG.unsteady, too; more than two of them are a failure, and so is one that was
+# skipped at its second try.
 run_system_tests() {
-  local unsteady
+  local unsteady skipped
   run_tests "$1" "$2" -L system --repeat until-pass:2 "${@:3}" || return
   # How a process ended may stand before the stars: `...Subprocess aborted***Exception`.
   unsteady="$(sed -n '/\*\*\*Skipped/d; s/.*Test *#[0-9]*: \(.*[^.]\) \.\.\.*[^*]*\*\*\*.*/\1/p' "build/$2.log" | sort -u)"
   printf '%s' "${unsteady:+$unsteady$'\n'}" >"build/$2.unsteady"
   [[ -n "$unsteady" ]] || return 0
+  skipped="$(sed -n 's/.*Test *#[0-9]*: \(.*[^.]\) \.\.\.*\*\*\*Skipped.*/\1/p' "build/$2.log" | sort -u |
+    comm -12 - <(echo "$unsteady"))"
+  if [[ -n "$skipped" ]]; then printf 'Failed once and was skipped then:\n%s\n' "$skipped"; return 1; fi
   printf 'Unsteady: failed once and then passed:\n%s\n' "$unsteady"
   (($(wc -l <<<"$unsteady") <= 2))
 }

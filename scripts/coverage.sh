@@ -1,11 +1,13 @@
 #!/bin/bash
-# Says how much of the sources the tests run: `coverage.sh`. Builds build/coverage, runs all tests but those labelled
-# `slow` or `system`, and prints lines and branches by folder. What a test that fails has run counts; its name is printed.
+# Says how much of the sources the tests run: `coverage.sh [--all]`. Builds build/coverage, runs all tests but those labelled
+# `slow` or `system`, or with --all those, too, and prints lines and branches by folder. What a test that fails has run counts; its name is printed.
 # Needs llvm-cov and llvm-profdata of the compiler's version.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 exec </dev/null
-((!$#)) || { echo "usage: $0" >&2; exit 2; }
+[[ "$*" == '' || "$*" == --all ]] || { echo "usage: $0 [--all]" >&2; exit 2; }
+selection=(-LE 'slow|system')
+if (($#)); then selection=(); fi
 mkdir -p build
 # shellcheck source=scripts/building.sh
 source scripts/building.sh
@@ -17,7 +19,7 @@ build coverage
 step 'Coverage: tests'
 rm -rf "$profiles"
 # Processes of one program add to one file.
-LLVM_PROFILE_FILE="$profiles/%2m.profraw" run_tests coverage coverage-tests -LE 'slow|system' || true
+LLVM_PROFILE_FILE="$profiles/%2m.profraw" run_tests coverage coverage-tests "${selection[@]}" || true
 step 'Coverage: table'
 llvm-profdata merge -sparse "$profiles"/*.profraw -o build/coverage/tests.profdata
 objects=()

@@ -20,7 +20,12 @@ def selected(build, options):
     """CTest's entries that make what others need, and lists of cases, each of one program and the same properties."""
     listed = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1", *options], check=True, capture_output=True,
                             text=True, stdin=subprocess.DEVNULL)
+    # Stand-ins for programs that aren't built have other names than cases, which an option may not select.
+    unbuilt = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1", "-R", "_NOT_BUILT$"], check=True,
+                               capture_output=True, text=True, stdin=subprocess.DEVNULL)
     fixtures, by_program = [], {}
+    for test in json.loads(unbuilt.stdout)["tests"]:
+        sys.exit(f"run-cases.py: {test['name']}: build first")
     for test in json.loads(listed.stdout)["tests"]:
         if "command" not in test:
             sys.exit(f"run-cases.py: {test['name']} has no program yet: build first")

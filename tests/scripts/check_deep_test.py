@@ -189,7 +189,38 @@ class Loaded(Case):
                       "Unsteady: failed once and then passed:\na\na name of words\ndzi: Page\n", done.stdout)
 
 
+    def test_what_fails_and_is_then_skipped_is_a_failure(self):
+        self.write("scripts/run-cases.py", "#!/bin/sh\n")
+        told = ["1/2 Test  #7: dzi: Page ..........***Failed    0.10 sec", "    Test  #7: dzi: Page ..........***Skipped   0.10 sec",
+                "2/2 Test  #8: disks ..............***Skipped   0.10 sec"]
+        done = self.run_script("loaded.sh", "1", TOLD="\n".join(told))
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertTrue(done.stdout.endswith("Failed once and was skipped then:\ndzi: Page\n"), done.stdout)
+
+
+class Coverage(Case):
+    def test_all_tests_run_where_that_is_asked_for(self):
+        for name in "llvm-profdata", "llvm-cov":
+            self.write("../bin/" + name, "#!/bin/sh\n")
+        self.write("scripts/coverage_table.py", "#!/bin/sh\necho the table\n")
+        for arguments, left_out in ([], True), (["--all"], False):
+            (self.folder / "build/coverage").mkdir(exist_ok=True)
+            done = self.run_script("coverage.sh", *arguments)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertIn("the table\n", done.stdout)
+            self.assertEqual("slow|system" in (self.folder / "ctest.log").read_text().splitlines(), left_out)
+
+
 class Run(Case):
+    def test_the_time_that_packages_take_is_told(self):
+        self.write(".ci/run", (SCRIPTS.parent / ".ci" / "run").read_text())
+        self.write("scripts/install-deps.sh", "#!/bin/sh\n")
+        self.write("scripts/check-includes.py", "#!/bin/sh\nexit 1\n")
+        self.write("../bin/clang-format", "#!/bin/sh\n")
+        done = subprocess.run([self.folder / ".ci" / "run"], check=False, capture_output=True, text=True,
+                              env=os.environ | {"PATH": f"{self.folder.parent}/bin:{os.environ['PATH']}"})
+        self.assertRegex(done.stdout, r"^\n== Packages \(0 s so far\)\n-- Packages: \d+ s\n")
+
     def test_what_fails_leaves_nothing_running(self):
         self.write(".ci/run", (SCRIPTS.parent / ".ci" / "run").read_text())
         self.write("a.cpp")

@@ -41,8 +41,10 @@ class RunCases(unittest.TestCase):
         return {"name": f"a_test:{case}", "command": [self.program, "--test-case=" + case.replace(",", "\\,")],
                 "properties": [{"name": name, "value": value} for name, value in properties.items()]}
 
-    def run_cases(self, *entries):
-        self.executable("ctest", f"#!/bin/sh\ncat <<'END'\n{json.dumps({'tests': entries})}\nEND\n")
+    def run_cases(self, *entries, unbuilt=()):
+        listed, others = (json.dumps({"tests": tests}) for tests in (entries, unbuilt))
+        self.executable("ctest", "#!/bin/sh\ncase \"$*\" in *_NOT_BUILT*) cat <<'END'\n"
+                                 f"{others}\nEND\n;; *) cat <<'END'\n{listed}\nEND\n;; esac\n")
         return subprocess.run([sys.executable, SCRIPT, self.folder, "2", self.folder / "log", "-R", "x"], check=False,
                               capture_output=True, text=True,
                               env={**os.environ, "PATH": f"{self.folder}:{os.environ['PATH']}"})
@@ -81,6 +83,11 @@ class RunCases(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn(f"status 3: {maker}", done.stdout)
         self.assertIn("1 cases in 1 processes, of which 1 failed", done.stdout)
+
+    def test_a_program_that_is_not_built_fails_the_run(self):
+        done = self.run_cases(self.entry("known"), unbuilt=[{"name": "b_test_NOT_BUILT"}])
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("b_test_NOT_BUILT: build first", done.stderr)
 
     def test_no_case_is_a_mistake(self):
         done = self.run_cases()
