@@ -158,7 +158,7 @@ class Arguments(Case):
         self.assertIn("tests/b has no test program", done.stderr)
 
     def test_other_arguments_are_refused(self):
-        for name, *arguments in (["loaded.sh"], ["loaded.sh", "0"], ["loaded.sh", "1001"], ["loaded.sh", "9" * 20],
+        for name, *arguments in (["loaded.sh"], ["loaded.sh", "0"], ["loaded.sh", "1001"], ["loaded.sh", "9" * 20], ["loaded.sh", "2", "--at-once", "0"],
                                  ["fuzz.sh", "30", "more"], ["fuzz.sh", "-q"], ["coverage.sh", "--quick"]):
             done = self.run_script(name, *arguments)
             self.assertEqual(done.returncode, 2, [name, *arguments])
@@ -188,6 +188,24 @@ class Loaded(Case):
         self.assertIn("Slowest:\n  130.25 s  a name of words\n  40.00 s  dzi: Page\n  0.30 s  a\n"
                       "Unsteady: failed once and then passed:\na\na name of words\ndzi: Page\n", done.stdout)
 
+
+    def test_runs_at_once_are_told_one_by_one(self):
+        self.write("../bin/taskset", '#!/bin/sh\nshift 2\nexec "$@"\n')
+        self.write("../bin/unshare", '#!/bin/sh\nshift 3\nexec "$@"\n')
+        self.write("../bin/python3", "#!/bin/sh\nprintf '0\\n1\\n'\n")
+        for name in "mount", "ip", "mkdir":
+            self.write("../bin/" + name, "#!/bin/sh\n")
+        # The folders of namespaces aren't made here, but the script's own.
+        (self.folder / "build/release/Testing/Temporary").mkdir(parents=True)
+        for status, word, failed in (0, "passed", 0), (1, "FAILED", 1):
+            self.write("scripts/run-cases.py", f"#!/bin/sh\nexit {status}\n")
+            done = self.run_script("loaded.sh", "2", "--at-once", "1", TOLD="", TMPDIR=str(self.folder.parent))
+            self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+            self.assertIn(f"Run 1 of 1 {word}: ", done.stdout)
+            self.assertRegex(done.stdout, rf"2 passes in 1 runs at once, in \d+ s: {failed} runs failed\.\n$")
+        done = self.run_script("loaded.sh", "2", "--at-once", "2")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("2 runs at once need 4 processors, of 2, and a pass each", done.stderr)
 
     def test_what_fails_and_is_then_skipped_is_a_failure(self):
         self.write("scripts/run-cases.py", "#!/bin/sh\n")
