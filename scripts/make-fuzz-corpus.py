@@ -112,6 +112,8 @@ def write_slides(pipeline, folder):
             file.unlink()
     for name, make in hostile_slides.CODECS.items():
         hostile_slides.tiles(make, 256, 2)(folder / f"hostile-{name}.tif")
+    for name, (make, side) in hostile_slides.DEADLY.items():
+        hostile_slides.tiles(make, side)(folder / f"{name}.tif")
     data = pathlib.Path(os.environ.get("SLIDESTREAM_TEST_DATA", ROOT.parent / "shared")) / "data"
     for slide in sorted(data.glob("*.svs")):
         content = slide.read_bytes()

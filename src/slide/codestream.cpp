@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <optional>
 #include <slidestream/error.hpp>
 #include <string>
@@ -36,13 +37,13 @@ class Reader {
   std::span<const std::byte> bytes_;
 };
 
-constexpr std::uint16_t soc = 0xFF4F, siz = 0xFF51, cod = 0xFF52, coc = 0xFF53, sot = 0xFF90, sod = 0xFF93,
-                        eoc = 0xFFD9;
+constexpr std::uint16_t soc = 0xFF4F, cap = 0xFF50, siz = 0xFF51, cod = 0xFF52, coc = 0xFF53, sot = 0xFF90,
+                        sod = 0xFF93, eoc = 0xFFD9;
 
 /// Throws unless a header may have the marker. Of part 2, OpenJPEG keeps the arrays of component transforms, and copies
 /// them for each tile. Of one that it doesn't know it looks into the segment, for others.
 void check_marker(std::uint16_t marker) {
-  constexpr std::array<std::uint16_t, 16> known = {0xFF50, siz,    cod,    coc,    0xFF55, 0xFF57,  // CAP; TLM, PLM
+  constexpr std::array<std::uint16_t, 16> known = {cap,    siz,    cod,    coc,    0xFF55, 0xFF57,  // CAP; TLM, PLM
                                                    0xFF58, 0xFF59, 0xFF5C, 0xFF5D, 0xFF5E, 0xFF5F,  // PLT to POC
                                                    0xFF60, 0xFF61, 0xFF63, 0xFF64};  // PPM, PPT, CRG, COM
   if (std::ranges::find(known, marker) != known.end()) return;
@@ -134,7 +135,33 @@ struct Coding {
   std::vector<Parts> components;
   std::uint64_t layers = 0;
   std::uint64_t markers = 0;
+  bool any_high_throughput = false;
+  bool any_other = false;
 };
+
+/// Throws for code-blocks of HTJ2K that OpenJPEG 2.5.0 isn't safe with. It shares buffers that are too small for other
+/// code-blocks, and puts a code-block's bytes of several layers together before it looks for stuffed bits.
+void check_high_throughput(const Coding& coding) {
+  if (!coding.any_high_throughput) return;
+  if (coding.any_other) {
+    throw TileError("the JPEG 2000 codestream has code-blocks of HTJ2K and others, which isn't supported");
+  }
+  if (coding.layers > 1) throw TileError("HTJ2K of " + std::to_string(coding.layers) + " layers, supported is 1");
+}
+
+/// Throws if packets of HTJ2K have FF before more than 8F, or at their end. Neither packet headers nor code-blocks have
+/// that, and OpenJPEG 2.5.0 ends the process by an assertion if the latter do. SOP and EPH do; they might as well be a
+/// code-block's bytes.
+void check_stuffing(std::span<const std::byte> packets) {
+  for (auto at = std::ranges::find(packets, std::byte{0xFF}); at != packets.end();
+       at = std::find(at, packets.end(), std::byte{0xFF})) {
+    if (++at == packets.end()) throw TileError("the HTJ2K packets are damaged: they end with FF");
+    if (*at == std::byte{0x91} || *at == std::byte{0x92}) {
+      throw TileError("the HTJ2K packets are damaged, or have SOP or EPH markers, which aren't supported");
+    }
+    if (*at > std::byte{0x8F}) throw TileError("the HTJ2K packets are damaged: a marker lies in them");
+  }
+}
 
 /// About what OpenJPEG allocates for parts before it decodes any: some KiB for each precinct and block, and a mark for
 /// each packet that there may be. Then, as it reads packets, records of segments and of where their bytes lie.
@@ -197,6 +224,8 @@ void read_coding(const Reader& reader, std::size_t at, bool of_all, const Codest
   const auto add = [&](std::size_t number, std::size_t from, unsigned style) {
     const Parts parts = parts_of(reader, from, (style & 1U) != 0, stream, stream.components[number]);
     coding.components[number] = larger(coding.components[number], parts);
+    constexpr unsigned high_throughput = 0x40;
+    ((reader.u8(from + 3) & high_throughput) != 0 ? coding.any_high_throughput : coding.any_other) = true;
   };
   if (of_all) {
     coding.layers = std::max<std::uint64_t>(coding.layers, reader.u16(at + 6));
@@ -204,6 +233,7 @@ void read_coding(const Reader& reader, std::size_t at, bool of_all, const Codest
   } else if (const unsigned number = reader.u8(at + 4); number < stream.components.size()) {
     add(number, at + 6, reader.u8(at + 5));
   }
+  check_high_throughput(coding);
   std::uint64_t precincts = 0, blocks = 0;
   for (const Parts& component : coding.components) {
     precincts += component.precincts;
@@ -231,9 +261,9 @@ void check_colour_transform(const Codestream& stream) {
 bool transforms(const Reader& reader, std::size_t at) { return reader.u8(at + 8) == 1; }
 bool is_reversible_at(const Reader& reader, std::size_t at) { return reader.u8(at + 13) != 0; }
 
-/// Reads the header of the tile-part at `at`, which ends before `end`. \returns whether it transforms colours, if it
-/// says that
-std::optional<bool> read_part_header(const Reader& reader, std::size_t at, std::size_t end, Codestream& stream,
+/// Reads the header of the tile-part at `at`, which ends before `end`, and moves `at` to its SOD. \returns whether it
+/// transforms colours, if it says that
+std::optional<bool> read_part_header(const Reader& reader, std::size_t& at, std::size_t end, Codestream& stream,
                                      Coding& coding) {
   std::optional<bool> said;
   for (at += 12; reader.u16(at) != sod; ++coding.markers) {
@@ -267,19 +297,24 @@ void check_tile_parts(const Reader& reader, std::size_t at, std::uint64_t tiles,
     }
     if (marker != sot) throw TileError("the JPEG 2000 data are damaged between tile-parts");
     const unsigned tile = reader.u16(at + 4);
-    std::uint64_t length = reader.u32(at + 6);
+    std::uint64_t length = reader.u32(at + 6), behind = 0;
     if (tile >= tiles) throw TileError("a JPEG 2000 tile-part of a tile that doesn't exist");
     if (length == 0) {  // up to EOC
       length = reader.size() - at;
       if (length < 16 || reader.u16(reader.size() - 2) != eoc) throw TileError("the JPEG 2000 data end without EOC");
+      behind = 2;
       ended = true;
     }
     if (length < 14 || length > reader.size() - at) throw TileError("the JPEG 2000 data end inside a tile-part");
     ++parts[tile];
     if (const unsigned count = reader.u8(at + 11); count != 0) expected[tile] = static_cast<std::uint16_t>(count);
     // A tile's COD counts before the main header's.
-    transformed[tile] = read_part_header(reader, at, at + length, stream, coding).value_or(transformed[tile]);
-    at += length;
+    std::size_t packets = at;
+    const std::size_t end = at + length;
+    transformed[tile] = read_part_header(reader, packets, end, stream, coding).value_or(transformed[tile]);
+    packets = std::min(packets + 2, end - behind);
+    if (coding.any_high_throughput) check_stuffing(stream.bytes.subspan(packets, end - behind - packets));
+    at = end;
   }
   if (!ended) throw TileError("the JPEG 2000 data end without EOC");
   for (std::size_t i = 0; i < tiles; ++i) {
@@ -303,6 +338,9 @@ std::size_t read_main_header(const Reader& reader, Codestream& stream, std::uint
       stream.colour_transform = transforms(reader, at);
       stream.is_reversible = is_reversible_at(reader, at);
       stream.irreversible_colour_transform = stream.colour_transform && !stream.is_reversible;
+    }
+    if (marker == cap && reader.u16(at + 2) != 6 + 2 * std::popcount(reader.u32(at + 4))) {
+      throw TileError("the JPEG 2000 header's capabilities (CAP) are damaged");
     }
     if (marker == cod || marker == coc) read_coding(reader, at, marker == cod, stream, coding);
     at += 2 + std::max<std::size_t>(reader.u16(at + 2), 2);
@@ -339,7 +377,7 @@ Codestream parse_front(std::span<const std::byte> front) {
   const Reader reader(front);
   std::uint64_t tiles = 0;
   Coding coding;
-  const std::size_t at = read_main_header(reader, stream, tiles, coding);
+  std::size_t at = read_main_header(reader, stream, tiles, coding);
   const std::uint32_t length = reader.u32(at + 6);
   // 0: up to EOC, which need not be there.
   const std::size_t end = length == 0 ? front.size() : at + length;

@@ -387,6 +387,12 @@ def terminated_passes(side):
     return codestream_tile(side, side, b"", 256, 4, bytes(1 << 22)), JPEG2000, 1, {}
 
 
+def stuffed_block(side):
+    """A code-block of HTJ2K, of 7 bytes, whose MEL has FF before FF: OpenJPEG 2.5.0 has an assertion there."""
+    packet = b"\xe7" + b"\xff" * 5 + b"\x07\0"
+    return codestream_tile(side, side, b"", 1, 0x40, packet), JPEG2000, 1, {}
+
+
 def webp_tables(side):
     """A lossless picture whose blocks have codes of their own, 65,536 groups of five codes of one symbol."""
     exponent = (side // 256).bit_length() - 1
@@ -437,6 +443,8 @@ HARMLESS = {"shared-descriptions": shared_descriptions, "shared-small-tables": s
 RECORDS = {"component-transforms": (component_transforms, 2048), "terminated-passes": (terminated_passes, 2048),
            "webp-tables": (webp_tables, 2048), "first-lerc": (first_lerc, 2048),
            "short-lerc": (short_lerc, 2048), "lzma-dictionary": (lzma_dictionary, 2048)}
+# Tiles that a library would end the process for.
+DEADLY = {"stuffed-block": (stuffed_block, 64)}
 
 
 def huge(name, times=1):
@@ -455,6 +463,8 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     for name, write in {**OPENING, **HARMLESS}.items():
         write(folder / f"{name}.tif")
+    for name, (make, side) in DEADLY.items():
+        tiles(make, side)(folder / f"{name}.tif")
     for name in CODECS:
         huge(name)(folder / f"huge-{name}.tif")
         fat(name)(folder / f"fat-{name}.tif")

@@ -46,6 +46,25 @@ void check_bad(const Bytes& tile, const std::string& cause) {
   CHECK(error.find('\n') == std::string::npos);
 }
 
+/// A grey codestream of one code-block of HTJ2K, with `packet` as its tile-part's data.
+Bytes high_throughput(const std::vector<int>& packet, int layers = 1) {
+  const int length = 14 + static_cast<int>(packet.size());
+  std::vector<int> all = {0xFF, 0x4F, 0xFF, 0x50, 0, 8, 0, 2, 0, 0, 0, 0};  // CAP of part 15, behind SIZ in the end
+  const std::vector<int> siz = {0xFF, 0x51, 0, 41, 0x40, 0, 0, 0,  0, 64, 0, 0, 0, 48, 0, 0, 0, 0, 0, 0, 0, 0,
+                                0,    0,    0, 64, 0,    0, 0, 48, 0, 0,  0, 0, 0, 0,  0, 0, 0, 1, 7, 1, 1};
+  all.insert(all.begin() + 2, siz.begin(), siz.end());
+  for (const int byte :
+       {0xFF, 0x52, 0, 12, 0, 0, 0, layers, 0, 0,      4, 4, 0x40, 1,   0xFF, 0x5C, 0, 4, 0x40, 0x40,  // COD, QCD
+        0xFF, 0x90, 0, 10, 0, 0, 0, 0,      0, length, 0, 1, 0xFF, 0x93}) {
+    all.push_back(byte);
+  }
+  all.insert(all.end(), packet.begin(), packet.end());
+  all.insert(all.end(), {0xFF, 0xD9});
+  Bytes bytes;
+  for (const int byte : all) bytes.push_back(static_cast<std::byte>(byte));
+  return bytes;
+}
+
 }  // namespace
 
 TEST_CASE("irreversible colour transform: component 0, untransformed") {
@@ -217,4 +236,34 @@ TEST_CASE("damaged codestreams are bad") {
     }
   }
   SUBCASE("no EOC") { check_bad(Bytes(tile.begin(), tile.end() - 2), "without EOC"); }
+}
+
+TEST_CASE("HTJ2K is read, but not with what OpenJPEG 2.5.0 isn't safe with") {
+  const Bytes sound = high_throughput({0});
+  CHECK(OneTile(sound, 33005, grey_photometric, 1).read() == std::vector<std::uint8_t>(std::size_t{64} * 48, 128));
+  SUBCASE("stuffed bits that aren't 0") {
+    check_bad(high_throughput({0xE7, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 7, 0}), "a marker lies in them");
+    check_bad(high_throughput({0, 0xFF, 0x90}), "a marker lies in them");
+    check_bad(high_throughput({0, 0xFF}), "end with FF");
+    Bytes up_to_eoc = high_throughput({0, 0xFF});
+    up_to_eoc[find_marker(up_to_eoc, 0x90) + 9] = std::byte{0};
+    check_bad(up_to_eoc, "end with FF");
+  }
+  SUBCASE("SOP and EPH") {
+    check_bad(high_throughput({0, 0xFF, 0x92}), "SOP or EPH");
+    check_bad(high_throughput({0xFF, 0x91, 0, 4, 0, 0, 0}), "SOP or EPH");
+  }
+  SUBCASE("several layers") { check_bad(high_throughput({0, 0}, 2), "HTJ2K of 2 layers, supported is 1"); }
+  SUBCASE("code-blocks of both kinds") {
+    Bytes changed = sound;
+    const Bytes coc = {std::byte{0xFF}, std::byte{0x53}, std::byte{0}, std::byte{9}, std::byte{0}, std::byte{0},
+                       std::byte{0},    std::byte{4},    std::byte{4}, std::byte{0}, std::byte{1}};
+    changed.insert(changed.begin() + static_cast<std::ptrdiff_t>(find_marker(sound, 0x5C)), coc.begin(), coc.end());
+    check_bad(changed, "code-blocks of HTJ2K and others");
+  }
+  SUBCASE("a CAP whose length isn't that of its bits") {
+    Bytes changed = sound;
+    changed[find_marker(sound, 0x50) + 4] = std::byte{0x80};
+    check_bad(changed, "capabilities (CAP) are damaged");
+  }
 }
