@@ -388,9 +388,9 @@ def terminated_passes(side):
 
 
 def stuffed_block(side):
-    """A code-block of HTJ2K, of 7 bytes, whose MEL has FF before FF: OpenJPEG 2.5.0 has an assertion there."""
+    """Code-blocks of HTJ2K, of 7 bytes, whose MEL has FF before FF: OpenJPEG 2.5.0 has an assertion there."""
     packet = b"\xe7" + b"\xff" * 5 + b"\x07\0"
-    return codestream_tile(side, side, b"", 1, 0x40, packet), JPEG2000, 1, {}
+    return codestream_tile(side, 64, b"", 1, 0x40, packet), JPEG2000, 1, {}
 
 
 def webp_tables(side):
@@ -444,7 +444,7 @@ RECORDS = {"component-transforms": (component_transforms, 2048), "terminated-pas
            "webp-tables": (webp_tables, 2048), "first-lerc": (first_lerc, 2048),
            "short-lerc": (short_lerc, 2048), "lzma-dictionary": (lzma_dictionary, 2048)}
 # Tiles that a library would end the process for.
-DEADLY = {"stuffed-block": (stuffed_block, 64)}
+DEADLY = {"stuffed-block": (stuffed_block, 2048)}
 
 
 def huge(name, times=1):

@@ -225,7 +225,7 @@ class Tiles(HostileCase):
                 self.assertRegex(self.check(name, hostile_slides.tiles(make, side), 2), says[name])
 
     def test_what_a_library_would_end_the_process_for_is_damage(self):
-        says = {"stuffed-block": "level 0 tile 0 .*: the HTJ2K packets are damaged: a marker lies in them"}
+        says = {"stuffed-block": "the HTJ2K packets are damaged: a marker lies in them"}
         for name, (make, side) in hostile_slides.DEADLY.items():
             with self.subTest(name=name):
                 self.assertRegex(self.check(name, hostile_slides.tiles(make, side), 2), says[name])
