@@ -73,10 +73,10 @@ class Parts {
   /// Of one, decoded.
   std::uint64_t decoded() const { return decoded_; }
 
-  std::vector<std::byte> read(std::uint32_t index) const {
-    std::vector<std::byte> bytes(length_of(index));
+  /// Nothing where libtiff won't read it.
+  void read(std::uint32_t index, std::vector<std::byte>& bytes) const {
+    bytes.resize(length_of(index));
     if (!bytes.empty()) file_.read(TIFFGetStrileOffset(tiff_.get(), index), bytes);
-    return bytes;
   }
 
  private:
@@ -123,8 +123,10 @@ std::string correct_colours(TiffFile& tiff, const Parts& parts) {
   const Colour tag = photometric == PHOTOMETRIC_RGB ? Colour::rgb : Colour::ycbcr;
   std::optional<JpegContent> first;
   std::optional<Colour> colour;
+  std::vector<std::byte> bytes_of_part;
   for (std::uint32_t i = 0; i < parts.count(); ++i) {
-    const std::optional<JpegContent> content = content_of(parts.read(i));
+    parts.read(i, bytes_of_part);
+    const std::optional<JpegContent> content = content_of(bytes_of_part);
     if (!content) continue;
     const std::optional<Colour> own = colour_of_jpeg(tag, content->marks);
     if (!own) return "its colours can't be told from PhotometricInterpretation and the JPEG's markers";
@@ -193,7 +195,11 @@ AssociatedImage TiffContainer::read_associated(const Slide::Impl& slide, std::si
   DecodeMemory::Lease memory = memory_for(slide, name, bytes);
   if (compression == COMPRESSION_WEBP) {
     std::uint64_t tables = 0;
-    for (std::uint32_t i = 0; i < parts.count(); ++i) tables = std::max(tables, webp_table_bytes(parts.read(i)));
+    std::vector<std::byte> bytes_of_part;
+    for (std::uint32_t i = 0; i < parts.count(); ++i) {
+      parts.read(i, bytes_of_part);
+      tables = std::max(tables, webp_table_bytes(bytes_of_part));
+    }
     memory = {};
     memory = memory_for(slide, name, bytes + tables);
   }
