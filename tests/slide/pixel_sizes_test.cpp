@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
 #include <string>
