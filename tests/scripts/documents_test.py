@@ -169,7 +169,7 @@ COMMANDS = {
             "not: minutes, and libvips",
         "build/release/bench/read_bench --dir reads --rounds 3": "by: bench/CMakeLists.txt",
         "build/release/bench/host_bandwidth --dir /dev/shm --json host.json": "by: bench/CMakeLists.txt",
-        "bench/host_model.py host.json --slide-mb 450 --gpu-ms 26.0 --copy-gbps 53": "by: tests/scripts/host_model_test.py",
+        "bench/host_model.py host.json --slide-mb 450 --gpu-ms 26.0 --copy-gbps 55.4": "by: tests/scripts/host_model_test.py",
         "bench/convert_bench.py build/cuda/pipeline --size 65664x43264 --threads 16 --only archive --slides 64 --at-once 8 16 "
         "--peer-slides 16 --set pipeline.memory_mib=8192 --set pipeline.queue_depth=8": "not: " + GPU,
         "python3 bench/published/compare.py slide.svs --pipeline build/cuda/pipeline":
