@@ -517,14 +517,14 @@ class Words(Volumes):
         nibabel.save(nibabel.Nifti1Image(numpy.zeros((3, 1, 1), "u1"), numpy.eye(4)), scan)
         arguments = (scan, "--networks", net, "-s", "volume.fragment=[1,1,4]", "-s", "volume.grid=[256,256,2]",
                      "-o", self.folder / "many", "--fusion", "mean")
-        cause = f"{scan}: scores of 131072 fragments can't be averaged; expected at most 65537 that overlap"
+        cause = "scores of 131072 fragments can't be averaged; expected at most 65537 that overlap"
         dry = run(*arguments, "--dry-run")
         self.assertEqual(dry.returncode, 1, dry.stderr)
-        self.assertIn(f"would fail  {cause}", dry.stdout)
+        self.assertIn(f"would fail  {scan}: {cause}", dry.stdout)
         # And so it is.
         done = run(*arguments)
         self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertIn(cause, done.stderr)
+        self.assertIn(f"{scan}: open: {cause}", done.stderr)
 
     def test_folders_lists_and_hidden_files(self):
         folder = self.folder / "inputs"
