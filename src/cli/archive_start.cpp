@@ -62,6 +62,9 @@ void log_skipped(const Config& config, const LedgerStart& start, std::size_t sli
   for (const std::string& path : start.vanished) {
     spdlog::warn("{}: can't be found any more; its result of an earlier run is kept", path);
   }
+  for (const std::string& lacking : start.lacking) {
+    spdlog::warn("{}: the slide can't be found any more; what else there is of its result is kept", lacking);
+  }
   for (const std::string& unmade : start.unmade) spdlog::warn("{}: done again", unmade);
   if (start.links > 0) spdlog::warn("{}", line_of_links(start.links, start.first_link));
   if (start.list_damaged) {

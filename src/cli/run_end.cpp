@@ -107,8 +107,15 @@ int conclude(const Config& config, RunResult& result, const std::vector<std::str
     }
     spdlog::warn("nothing is left: {} of {} slides done, {} failed", corpus.done, archive.start().mine, corpus.failed);
   }
+  const std::size_t lacking = archive.start().lacking.size();
+  if (lacking > 0) {
+    spdlog::error(
+        "{} can't be found any more and {} files of earlier results; the same command makes them again once "
+        "{} there",
+        count_of(lacking, "slide"), lacking == 1 ? "lacks" : "lack", lacking == 1 ? "it is" : "they are");
+  }
   if (!complete || stopped) return exit_ended_early;
-  return corpus.failed + corpus.incomplete == 0 ? exit_done : exit_some_failed;
+  return corpus.failed + corpus.incomplete + lacking == 0 ? exit_done : exit_some_failed;
 }
 
 }  // namespace slidestream::cli

@@ -64,6 +64,7 @@ struct LedgerStart {
   std::size_t links = 0;              ///< files of slides that are done and stay so, which are links
   std::string first_link;             ///< the first of these
   std::vector<std::string> vanished;  ///< paths of slides that were done and can't be looked at now
+  std::vector<std::string> lacking;   ///< what is wrong with files of such slides, which nothing makes again
   std::vector<std::string> damaged;   ///< what is wrong with rows that can't be read; their slides are to be done
 };
 

@@ -108,15 +108,19 @@ std::string Ledger::enter(EntryStatements& with, std::size_t place, const Manife
     state = "pending";
     const bool same_file = before.side != now->side && before.size == now->size && before.modified == now->modified;
     (same_file ? start.other_inputs : start.changed).push_back(entry.path);
-  } else if (ended && now && !unmade.empty()) {
-    state = "pending";
-    start.unmade.push_back(entry.path + ": " + unmade);
-  } else if (ended && now && state == "done" && has_damaged_map(slide.id, map_digest, map)) {
-    state = "pending";
-    start.damaged.push_back(damaged_map_text(database_.file(), entry.path));
+  } else if (ended && (now || state == "done")) {
+    const bool damaged = unmade.empty() && state == "done" && has_damaged_map(slide.id, map_digest, map);
+    if (now && (damaged || !unmade.empty())) {
+      state = "pending";
+      (damaged ? start.damaged : start.unmade)
+          .push_back(damaged ? damaged_map_text(database_.file(), entry.path) : entry.path + ": " + unmade);
+    } else if (damaged || !unmade.empty()) {
+      start.lacking.push_back(entry.path + ": " + (damaged ? "its map is damaged" : unmade));
+    } else if (!now) {
+      start.vanished.push_back(entry.path);
+    }
   }
   if (state == "done") start.links += links_among(database_.file().parent_path(), kept, start.first_link);
-  if (entry.mine && state == "done" && !now) start.vanished.push_back(entry.path);
   with.place.bind_blob(1, std::string_view(entry.path)).bind(2, static_cast<std::int64_t>(place));
   with.place.bind(3, std::int64_t{entry.mine}).bind(4, std::string_view(state)).bind(5, slide.id).run();
   if (renamed && (state == "done" || state == "failed")) seal_row(database_, slide.id);

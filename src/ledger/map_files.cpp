@@ -140,8 +140,14 @@ std::vector<std::size_t> write_missing_maps(const Config& config, Ledger& ledger
     wanted.emplace_back(place, slide);
     wanted.back().second.sums = {};
   });
+  // With a rollback journal a commit waits until nobody reads.
+  view.reset();
+  // Before the maps are there: one that no row lists would be in the way of the next start, or merge.
+  for (const auto& [place, slide] : wanted) {
+    if (slide.map_file != files.at(place)) ledger.map_renamed(place, files.at(place));
+  }
+  view.emplace(ledger, static_cast<std::size_t>(config.analysis.bins));
   std::vector<std::size_t> unreadable;
-  std::vector<std::size_t> renamed;
   for (auto& [place, slide] : wanted) {
     if (!view->read_map(place, slide.map)) {
       unreadable.push_back(place);
@@ -151,11 +157,7 @@ std::vector<std::size_t> write_missing_maps(const Config& config, Ledger& ledger
     ledger.check_place();
     write_map(config, slide, file.substr(0, file.rfind('.')));
     slide.map = {};
-    if (slide.map_file != file) renamed.push_back(place);
   }
-  // With a rollback journal a commit waits until nobody reads.
-  view.reset();
-  for (const std::size_t place : renamed) ledger.map_renamed(place, files.at(place));
   return unreadable;
 }
 

@@ -50,7 +50,8 @@ void tell_absent(LedgerView& view, const fs::path& out, MergeResult& result) {
       }
     }
   });
-  constexpr const char* remedy = "; the command of its folder makes it again, and then merge again";
+  constexpr const char* remedy =
+      "; the command of its folder makes it again if its slide is there, and then merge again";
   if (missing > 0) {
     result.warnings.push_back(line_of_files(missing, "isn't there", "aren't there", first_missing) + remedy);
   }

@@ -17,6 +17,11 @@ import unittest
 from program_test import ENVIRONMENT, LONG, PIPELINE, Case, run
 
 
+def ubsan_lacks_a_pipe(result):
+    """UBSan opens a pipe to look at a type, and takes want of descriptors for a fault of the type."""
+    return "UndefinedBehaviorSanitizer" in result.stderr and "invalid vptr" in result.stderr
+
+
 def results(folder):
     """What must be the same for every run over the same slides, by file. What a run took (times, threads, stages)
     isn't, nor are the settings that name places and decide nothing."""
@@ -169,6 +174,32 @@ class Resume(ArchiveCase):
         result = run(*named, "--out", self.out)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("slide-000.svs: can't be found any more; its result of an earlier run is kept", result.stderr)
+
+    def test_a_file_that_is_gone_with_its_slide_is_never_taken_for_done(self):
+        slides = self.tiny_slides(2)
+        named = sorted(slides.iterdir())
+        command = [*named, "--operators", "spectrum,identity", "--out", self.out]
+        self.assertEqual(run(*command).returncode, 0)
+        content = named[0].read_bytes()
+        named[0].unlink()
+        image = next((self.out / "images").glob("slide-000*"))
+        was = image.read_bytes()
+        for left in None, was[:100]:
+            image.unlink()
+            if left is not None:
+                image.write_bytes(left)
+            for more in (), ("--retry-failed",):
+                with self.subTest(left=left is not None, more=more):
+                    result = run(*command, *more)
+                    self.assertEqual(result.returncode, 1, result.stderr)
+                    self.assertRegex(result.stderr, r"slide-000\.svs: .*; the slide can't be found any more; what else "
+                                                    r"there is of its result is kept")
+                    self.assertIn("1 slide can't be found any more and lacks files of earlier results", result.stderr)
+                    self.assertEqual([row["status"] for row in self.rows()], ["done", "done"])
+        named[0].write_bytes(content)
+        result = run(*command, "--overwrite")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(image.read_bytes(), was)
 
     def test_a_content_hash_is_taken_at_the_first_start_that_asks_for_it(self):
         slides = self.tiny_slides(2)
@@ -730,8 +761,7 @@ class Limits(ArchiveCase):
                 with self.subTest(most=most, name=name):
                     result = run(*words, out, timeout=100,
                                  preexec_fn=lambda most=most: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most)))
-                    # UBSan opens a pipe to look at a type, and takes want of descriptors for a fault.
-                    if "UndefinedBehaviorSanitizer" in result.stderr:
+                    if ubsan_lacks_a_pipe(result):
                         continue
                     if name == "folder" or result.returncode != 0:
                         # Below that SQLite has words of its own.
@@ -746,8 +776,7 @@ class Limits(ArchiveCase):
             out = self.folder / str(most)
             with self.subTest(most=most):
                 result = run(*command, out, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most)))
-                # UBSan opens a pipe to look at a type, and takes want of descriptors for a fault.
-                if "UndefinedBehaviorSanitizer" in result.stderr:
+                if ubsan_lacks_a_pipe(result):
                     continue
                 self.assertOneLine(result, 2, "a run needs 56; raise the limit of open files (ulimit -n)")
                 self.assertFalse((out / "images").exists())
@@ -760,8 +789,7 @@ class Limits(ArchiveCase):
             out = self.folder / f"few {most}"
             result = run(slides, "--out", out, "--threads", 1, "--set", "input.retries=0",
                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most)))
-            # UBSan opens a pipe to look at a type, and takes want of descriptors for a fault.
-            if "UndefinedBehaviorSanitizer" in result.stderr:
+            if ubsan_lacks_a_pipe(result):
                 told += 1
                 continue
             self.assertIn(result.returncode, (0, 1, 2, 3, 127), result.stderr)

@@ -312,3 +312,20 @@ TEST_CASE("a map that isn't this run's to move is said to be with another run or
             ": isn't the one that the ledger lists, and lies behind a link or with another run; move it away");
   CHECK(text_of(maps / "a.npy") == "theirs");
 }
+
+TEST_CASE("a map's name is in the ledger before its file is there") {
+  const TemporaryFolder folder;
+  Config config = ledger_config(folder / "out");
+  config.output.maps = MapFormat::npy;
+  const auto manifest = make_files(folder, 1);
+  Ledger ledger(config);
+  ledger.begin(manifest, false);
+  ledger.started(0);
+  ledger.ended(0, result_of(manifest[0].path, 0));
+  folder.write("out/maps", std::string("no folder"));
+  CHECK_THROWS_AS(static_cast<void>(write_missing_maps(config, ledger, {"other.npy"})), OutputError);
+  CHECK(ledger.listed_maps().files.contains("other.npy"));
+  fs::remove(folder / "out/maps");
+  CHECK(write_missing_maps(config, ledger, {"other.npy"}).empty());
+  CHECK(fs::file_size(folder / "out/maps/other.npy") > 0);
+}
