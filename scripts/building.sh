@@ -46,6 +46,8 @@ test_programs() {
 in_process='^[a-z0-9_]+_test:'
 # Those of them that take more than two seconds with sanitizers, which run in the deep check alone.
 long='\(long\)$'
+# A test that expects a program to fail expects 1 to 3: what a sanitizer ends is never taken for that.
+export ASAN_OPTIONS=exitcode=99 UBSAN_OPTIONS=exitcode=99:print_stacktrace=1
 # run_tests PRESET LOG [OPTION...]: the tests of a build, four more at a time than there are cores, as many wait for a disk
 # or for a time to pass. Prints those that fail, why others were skipped, and the five slowest; all that CTest prints is in
 # build/LOG.log.
@@ -59,7 +61,7 @@ run_tests() {
   sed -n '/^SKIPPED[: ]/p' "$told" 2>/dev/null | sort -u || true
   echo 'Slowest:'
   # After `***Exception: SegFault` a time of three digits has no space before it.
-  sed -n 's/.*Test *#[0-9]*: \(.*[^.]\) \.\.\.*.*[^0-9.]\([0-9.]*\) sec$/\2 s  \1/p' "$log" | sort -rn | sed -n '1,5s/^/  /p'
+  sed -n 's/.*Test *#[0-9]*: \(.*[^ ]\) \.\.\.*.*[^0-9.]\([0-9.]*\) sec$/\2 s  \1/p' "$log" | sort -rn | sed -n '1,5s/^/  /p'
   return "$status"
 }
 # run_cases PRESET LOG [OPTION...]: tests within one process, many of them in each, as sanitizers make a start slow.
@@ -71,10 +73,10 @@ run_system_tests() {
   local unsteady skipped
   run_tests "$1" "$2" -L system --repeat until-pass:2 "${@:3}" || return
   # How a process ended may stand before the stars: `...Subprocess aborted***Exception`.
-  unsteady="$(sed -n '/\*\*\*Skipped/d; s/.*Test *#[0-9]*: \(.*[^.]\) \.\.\.*[^*]*\*\*\*.*/\1/p' "build/$2.log" | sort -u)"
+  unsteady="$(sed -n '/\*\*\*Skipped/d; s/.*Test *#[0-9]*: \(.*[^ ]\) \.\.\.*[^*]*\*\*\*.*/\1/p' "build/$2.log" | sort -u)"
   printf '%s' "${unsteady:+$unsteady$'\n'}" >"build/$2.unsteady"
   [[ -n "$unsteady" ]] || return 0
-  skipped="$(sed -n 's/.*Test *#[0-9]*: \(.*[^.]\) \.\.\.*\*\*\*Skipped.*/\1/p' "build/$2.log" | sort -u |
+  skipped="$(sed -n 's/.*Test *#[0-9]*: \(.*[^ ]\) \.\.\.*\*\*\*Skipped.*/\1/p' "build/$2.log" | sort -u |
     comm -12 - <(echo "$unsteady"))"
   if [[ -n "$skipped" ]]; then printf 'Failed once and was skipped then:\n%s\n' "$skipped"; return 1; fi
   printf 'Unsteady: failed once and then passed:\n%s\n' "$unsteady"
@@ -84,4 +86,4 @@ run_system_tests() {
 # The tests that `.ci/run` asks for.
 release_tests() { run_tests release release-tests -LE 'slow|system|long' -E "$long"; }
 release_system_tests() { run_system_tests release release-system-tests -LE 'slow|long'; }
-asan_tests() { UBSAN_OPTIONS=print_stacktrace=1 run_cases asan asan-tests -LE slow -R "$in_process" -E "$long"; }
+asan_tests() { run_cases asan asan-tests -LE slow -R "$in_process" -E "$long"; }

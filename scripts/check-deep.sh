@@ -31,10 +31,10 @@ part_slow() { run_tests release deep-slow -L 'slow|long'; }
 
 part_long() {
   run_tests release deep-long -LE slow -R "$in_process.*$long"
-  UBSAN_OPTIONS=print_stacktrace=1 run_cases asan deep-long-asan -LE slow -R "$in_process.*$long"
+  run_cases asan deep-long-asan -LE slow -R "$in_process.*$long"
 }
 
-part_scripts() { UBSAN_OPTIONS=print_stacktrace=1 run_tests asan deep-scripts -LE 'slow|release' -E "$in_process"; }
+part_scripts() { run_tests asan deep-scripts -LE 'slow|release' -E "$in_process"; }
 
 part_threads() {
   local tbb fixed_addresses=(setarch "$(uname -m)" --addr-no-randomize)
