@@ -191,12 +191,15 @@ TEST_CASE("a slide whose files aren't there in their sizes is done again") {
     end_with_files(ledger, place, attached_result_of(manifest[place].path, place));
   CHECK(ledger.begin(manifest, false).todo.empty());
 
-  // A result whose slide is gone can't be made again: it is kept.
-  fs::remove(out / "images/slide-1.sobel.ome.tif");
-  fs::remove(manifest[1].path);
+  // A result whose slide is gone can't be made again: it is kept, and told apart from one that is whole.
+  const std::string image = out / "images/slide-1.sobel.ome.tif";
+  fs::remove(image);
+  for (const std::size_t gone : {1, 2}) fs::remove(manifest[gone].path);
   const LedgerStart without = ledger.begin(manifest, false);
   CHECK(without.todo.empty());
-  CHECK(without.vanished == std::vector<std::string>{manifest[1].path});
+  CHECK(without.done == 4);
+  CHECK(without.vanished == std::vector<std::string>{manifest[2].path});
+  CHECK(without.lacking == std::vector<std::string>{manifest[1].path + ": " + image + " is missing"});
 }
 
 TEST_CASE("files of a slide that changed while it was read are removed") {
@@ -321,7 +324,8 @@ TEST_CASE("a map's name is in the ledger before its file is there") {
   Ledger ledger(config);
   ledger.begin(manifest, false);
   ledger.started(0);
-  ledger.ended(0, result_of(manifest[0].path, 0));
+  SlideResult slide = result_of(manifest[0].path, 0);
+  ledger.ended(0, slide);
   folder.write("out/maps", std::string("no folder"));
   CHECK_THROWS_AS(static_cast<void>(write_missing_maps(config, ledger, {"other.npy"})), OutputError);
   CHECK(ledger.listed_maps().files.contains("other.npy"));
