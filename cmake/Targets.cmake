@@ -222,6 +222,37 @@ function(slidestream_test name)
   doctest_discover_tests(${name} TEST_PREFIX "${name}: " PROPERTIES ${properties})
 endfunction()
 
+# slidestream_script_test(NAME SCRIPT [PARTS ...] [ARGS ...] [ENVIRONMENT ...] [LABELS ...] [BYTECODE] [PROPERTY VALUE]...): a
+# test in Python, skipped by its status too. PARTS: one CTest entry for each of these classes of the script, which stands
+# for the asterisk in NAME. BYTECODE: Python may keep what it compiles.
+function(slidestream_script_test name script)
+  set(properties TIMEOUT PROCESSORS COST FIXTURES_SETUP FIXTURES_REQUIRED)
+  cmake_parse_arguments(ARG "BYTECODE" "${properties}" "PARTS;ARGS;CONFIGURATIONS;ENVIRONMENT;LABELS" ${ARGN})
+  if(ARG_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "${name}: ${ARG_UNPARSED_ARGUMENTS} is nothing that slidestream_script_test takes")
+  endif()
+  set(command Python3::Interpreter -B "${CMAKE_CURRENT_SOURCE_DIR}/${script}" ${ARG_ARGS})
+  if(ARG_BYTECODE)
+    list(REMOVE_ITEM command -B)
+  endif()
+  set(names)
+  foreach(part IN LISTS ARG_PARTS)
+    string(REPLACE "*" "${part}" test "${name}")
+    add_test(NAME "${test}" COMMAND ${command} -q ${part} CONFIGURATIONS ${ARG_CONFIGURATIONS})
+    list(APPEND names "${test}")
+  endforeach()
+  if(NOT names)
+    add_test(NAME "${name}" COMMAND ${command} CONFIGURATIONS ${ARG_CONFIGURATIONS})
+    set(names "${name}")
+  endif()
+  set_tests_properties(${names} PROPERTIES SKIP_RETURN_CODE 77)
+  foreach(property IN LISTS properties ITEMS ENVIRONMENT LABELS)
+    if(DEFINED ARG_${property})
+      set_property(TEST ${names} PROPERTY ${property} ${ARG_${property}})
+    endif()
+  endforeach()
+endfunction()
+
 # slidestream_wide_test(PROGRAM [PART NAME] CASE...): cases of a test program that the deep check has go over everything of
 # a kind. A case is the beginning of its name, with a question mark for a comma. That none of them is missing is looked at,
 # too. A program with many has them in parts.
