@@ -1,5 +1,6 @@
 """A test that fails is never a skipped one: what programs and scripts that say `SKIPPED: ` end with."""
 
+import json
 import os
 import pathlib
 import re
@@ -95,6 +96,18 @@ class Script(unittest.TestCase):
 
 
 class Registered(unittest.TestCase):
+    def test_every_script_is_skipped_by_its_status(self):
+        runner = os.environ["PYTHON_TEST"]
+        with tempfile.TemporaryDirectory() as folder:
+            # Elsewhere, as CTest begins a log even to list tests, and the build folder's is being written.
+            pathlib.Path(folder, "CTestTestfile.cmake").write_text(f'subdirs("{pathlib.Path(runner).parents[1]}")\n')
+            listed = subprocess.run(["ctest", "-C", "Everything", "--show-only=json-v1"], check=True, capture_output=True,
+                                    text=True, cwd=folder).stdout
+        scripts = [test for test in json.loads(listed)["tests"] if test.get("command", [""])[0] == runner]
+        self.assertTrue(scripts)
+        for test in scripts:
+            self.assertIn({"name": "SKIP_RETURN_CODE", "value": 77}, test["properties"], test["name"])
+
     def test_what_is_printed_decides_nothing_unless_it_is_all(self):
         for file in [ROOT / "cmake" / "Targets.cmake", *ROOT.glob("tests/**/CMakeLists.txt"),
                      *(ROOT / folder / "CMakeLists.txt" for folder in ("bench", "fuzz", "python"))]:
