@@ -163,6 +163,20 @@ std::string black_places_line(std::size_t level, const BlackPlaces& places) {
          " black places that were looked at: pixels of it may be lost";
 }
 
+/// Whether OpenSlide's level may show all of the slide, by its sides: it takes images of any shape for levels.
+bool has_shape_of_level(const std::vector<Level>& levels, std::size_t number) {
+  constexpr double most_misfit = 0.1;      // overlaps of tiles are rounded in each level
+  constexpr double most_pixels_off = 8.0;  // of small levels
+  const Level& base = levels.front();
+  const Level& before = levels[number - 1];
+  const Level& level = levels[number];
+  if (level.width > before.width || level.height > before.height) return false;
+  const double height =
+      static_cast<double>(base.height) * static_cast<double>(level.width) / static_cast<double>(base.width);
+  const double off = std::abs(static_cast<double>(level.height) - height);
+  return off <= most_pixels_off || off <= most_misfit * std::max(height, static_cast<double>(level.height));
+}
+
 /// Makes an image of a level.
 void make_associated(Slide::Impl& impl, std::size_t level, std::string name) {
   impl.info.associated.push_back(std::move(name));
@@ -197,7 +211,7 @@ class UnneededSpares {
 };
 
 /// Small tiled pages of the slide's shape that show something else, such as its label, are no levels: another image of
-/// that size may be the level. Others lose what pads them.
+/// that size may be the level. Others lose what pads them, but for OpenSlide's, whose places the library tells.
 void settle_levels(const Slide& slide, Slide::Impl& impl, const OpenOptions& options) {
   const OpenBudget budget(impl.info.path, impl.files.size(), options);
   std::vector<Level>& levels = impl.info.levels;
@@ -214,17 +228,19 @@ void settle_levels(const Slide& slide, Slide::Impl& impl, const OpenOptions& opt
       continue;
     }
     const std::string size = size_text(levels[i]);
-    std::string line = cut_padding(slide, impl, i, budget);
+    const bool is_openslide = levels[i].codec == Codec::openslide;
+    std::string line = is_openslide ? std::string() : cut_padding(slide, impl, i, budget);
     const bool is_unpadded = !line.empty();
-    if (line.empty()) line = find_cut(slide, impl, i, budget);
+    if (line.empty() && !is_openslide) line = find_cut(slide, impl, i, budget);
     if (const std::string& contradiction = impl.codings[i].contradiction;
         !is_unpadded && !contradiction.empty() && !is_contrary) {
       impl.info.warnings.push_back(contradiction);
       is_contrary = true;
     }
-    impl.compared_bytes = std::max(impl.compared_bytes, likeness_bytes(slide, i - 1, i));
+    const bool has_shape = !is_openslide || has_shape_of_level(impl.coded, i);
+    if (has_shape) impl.compared_bytes = std::max(impl.compared_bytes, likeness_bytes(slide, i - 1, i));
     // Nothing tells what a page shows beside a level of which there is nothing.
-    const bool is_told = has_any_tile(slide, i - 1) || !has_any_tile(slide, i);
+    const bool is_told = has_shape && (has_any_tile(slide, i - 1) || !has_any_tile(slide, i));
     const LevelLikeness likeness = is_told ? likeness_of(slide, i - 1, i, budget) : LevelLikeness{};
     const bool is_of_one_size = levels[i].width == levels[i - 1].width && levels[i].height == levels[i - 1].height;
     const bool is_no_size =
@@ -236,9 +252,9 @@ void settle_levels(const Slide& slide, Slide::Impl& impl, const OpenOptions& opt
       ++i;
       continue;
     }
-    impl.info.warnings.push_back("the image of " + size + " pixels " +
-                                 (likeness.is_like ? "hasn't the size of a level" : "isn't like the slide") +
-                                 ": it is no level");
+    impl.info.warnings.push_back(
+        "the image of " + size + " pixels " +
+        (likeness.is_like || !has_shape ? "hasn't the size of a level" : "isn't like the slide") + ": it is no level");
     make_associated(impl, i, spare_name.empty() ? "image of " + size : spare_name);
   }
   unneeded.warn(impl.info.warnings);

@@ -80,12 +80,18 @@ def _write_tiff(path, images, tags):
 
 
 def write_philips(path, pixels, levels=3):
+    write_philips_pages(path, [(pixels[::2**level, ::2**level], None) for level in range(levels)])
+
+
+def write_philips_pages(path, pages):
+    """pages: (pixels, description or None) of each level, which are smaller by the ratio of their widths."""
+    factors = [pages[0][0].shape[1] / pixels.shape[1] for pixels, _ in pages]
     spacing = "".join(
         f'<DataObject ObjectType="PixelDataRepresentation">'
         f'<Attribute Name="DICOM_PIXEL_SPACING" Group="0x0028" Element="0x0030" PMSVR="IDoubleArray">'
-        f'&quot;{0.00025 * 2**level:.6f}&quot; &quot;{0.00025 * 2**level:.6f}&quot;</Attribute>'
+        f'&quot;{0.00025 * factor:.6f}&quot; &quot;{0.00025 * factor:.6f}&quot;</Attribute>'
         f'<Attribute Name="PIIM_PIXEL_DATA_REPRESENTATION_NUMBER" Group="0x1001" Element="0x8B02" PMSVR="IUInt16">'
-        f'{level}</Attribute></DataObject>' for level in range(levels))
+        f'{level}</Attribute></DataObject>' for level, factor in enumerate(factors))
     xml = ('<?xml version="1.0" encoding="UTF-8" ?><DataObject ObjectType="DPUfsImport">'
            '<Attribute Name="PIM_DP_SCANNED_IMAGES" Group="0x301D" Element="0x1003" PMSVR="IDataObjectArray"><Array>'
            '<DataObject ObjectType="DPScannedImage">'
@@ -95,15 +101,21 @@ def write_philips(path, pixels, levels=3):
            '<Attribute Name="PIIM_PIXEL_DATA_REPRESENTATION_SEQUENCE" Group="0x1001" Element="0x8B01" '
            f'PMSVR="IDataObjectArray"><Array>{spacing}</Array></Attribute>'
            '</DataObject></Array></Attribute></DataObject>')
-    _write_tiff(path, [(pixels[::2**level, ::2**level], xml if level == 0 else "", []) for level in range(levels)],
+    _write_tiff(path, [(pixels, xml if level == 0 else text or "", []) for level, (pixels, text) in enumerate(pages)],
                 {"software": "Philips DP v1.0", "tile": 512})
 
 
 def write_trestle(path, pixels, overlap=16, background="E0D8C0"):
     """A level whose tiles of 256 overlap; what is beyond the picture has no pixels."""
+    write_trestle_pages(path, [(pixels, None)], overlap, background)
+
+
+def write_trestle_pages(path, pages, overlap=0, background="E0D8C0"):
+    """pages: (pixels, description or None) of each level."""
     text = (f"Background Color={background};White Balance=FFFFFF;Objective Power=10;JPEG Quality=90;"
-            f"OverlapsXY={overlap} {overlap}")
-    _write_tiff(path, [(pixels, text, [])], {"software": "MedScan"})
+            "OverlapsXY=" + " ".join([str(overlap)] * (2 * len(pages))))
+    _write_tiff(path, [(pixels, text if level == 0 else said or "", []) for level, (pixels, said) in enumerate(pages)],
+                {"software": "MedScan"})
 
 
 def write_ndpi(path, pixels):

@@ -391,6 +391,58 @@ class Contradictions(Case):
                                    "OpenSlide, which reads this file, follows PhotometricInterpretation 2 RGB")
 
 
+class Levels(Case):
+    """TIFF of which OpenSlide takes each tiled directory for a level."""
+
+    def written(self, pages):
+        """Both kinds, with these pages of (pixels, description) behind level 0 of 1024 x 1024 pixels."""
+        for name, write in (("philips.tiff", openslide_files.write_philips_pages),
+                            ("trestle.tif", openslide_files.write_trestle_pages)):
+            path = self.folder / name
+            write(path, [(openslide_files.picture(1024, 1024), None), *pages])
+            with openslide.OpenSlide(path) as slide:
+                self.assertEqual(slide.level_count, 1 + len(pages))
+            yield path
+
+    @staticmethod
+    def label(width, height):
+        pixels = numpy.full((height, width, 3), 245, numpy.uint8)
+        for top in range(20, height - 20, 40):
+            pixels[top:top + 12, 20:width - 20:16] = 0
+        return pixels
+
+    def widths(self, path, line):
+        result = self.assertDone(self.pipeline("info", "--json", path))
+        self.assertEqual([text for text in result.stderr.splitlines() if "no level" in text],
+                         [f"warning: {path}: {line}"] if line else [], result.stderr)
+        described = json.loads(result.stdout)
+        self.assertEqual(len(described["associated"]), 1 if line else 0)
+        return [level["width"] for level in described["levels"]]
+
+    def test_a_label_is_no_level(self):
+        small = openslide_files.picture(1024, 1024)[::4, ::4]
+        for path in self.written([(self.label(512, 512), "Label"), (small, None)]):
+            with self.subTest(path.name):
+                self.assertEqual(self.widths(path, "the image of 512 x 512 pixels isn't like the slide: it is no level"),
+                                 [1024, 256])
+                # Level 1 is the library's level 2.
+                with openslide.OpenSlide(path) as slide:
+                    expected = numpy.asarray(slide.read_region((0, 0), 2, (256, 256)).convert("RGB"))
+                self.assertTrue((self.converted(path, 1) == expected).all())
+
+    def test_an_image_of_another_shape_is_no_level(self):
+        for path in self.written([(self.label(256, 512), None)]):
+            with self.subTest(path.name):
+                self.assertEqual(
+                    self.widths(path, "the image of 256 x 512 pixels hasn't the size of a level: it is no level"), [1024])
+
+    def test_levels_that_show_the_slide_stay(self):
+        pixels = openslide_files.picture(1024, 1024)
+        for path in self.written([(pixels[::2, ::2], "Label"), (pixels[::4, ::4], None)]):
+            with self.subTest(path.name):
+                self.assertEqual(self.widths(path, ""), [1024, 512, 256])
+
+
 class Check(Case):
     """`info --check`."""
 

@@ -50,6 +50,7 @@ std::int64_t corner_tile(std::int64_t size, std::int64_t tile, bool at_end) {
 /// Whether a tile's bytes are those of its neighbour, too: white tiles, and those that aren't written yet.
 bool is_shared(const Slide& slide, std::size_t level, std::int64_t tile) {
   const Level& of = slide.coded_level(level);
+  if (of.codec == Codec::openslide) return false;  // where its bytes lie isn't known
   const std::uint64_t offset = slide.tile(level, tile).offset;
   return (tile > 0 && slide.tile(level, tile - 1).offset == offset) ||
          (tile + 1 < of.columns * of.rows && slide.tile(level, tile + 1).offset == offset);

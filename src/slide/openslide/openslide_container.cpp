@@ -74,6 +74,7 @@ Background background_of(const Handle& handle) {
 
 /// A level's place in the library's coordinates, which are pixels of level 0.
 struct Scale {
+  std::int32_t level = 0;  ///< the library's number
   double downsample = 1.0;
 
   /// Whether every pixel of the level begins at a whole pixel of level 0: then any rectangle gives the same pixels.
@@ -105,6 +106,13 @@ class OpenSlideContainer final : public Container {
   Handles& handles() noexcept { return handles_; }
   void set_background(const Background& background) { background_ = background; }
   void add_level(Scale scale) { scales_.push_back(scale); }
+  void set_guesses_levels(bool guesses) { guesses_levels_ = guesses; }
+
+  bool guesses_levels() const noexcept override { return guesses_levels_; }
+  void make_associated(std::size_t level) override {
+    scales_.erase(scales_.begin() + static_cast<std::ptrdiff_t>(level));
+    ++dropped_levels_;
+  }
 
   /// The tag of the profile of all levels, where the library gives none. The file outlives this.
   void set_icc(const RawEntry& entry) { icc_ = entry; }
@@ -116,6 +124,9 @@ class OpenSlideContainer final : public Container {
 
   AssociatedImage read_associated(const Slide::Impl& slide, std::size_t index) const override {
     const std::string& name = slide.info.associated.at(index);
+    if (index + dropped_levels_ >= slide.info.associated.size()) {
+      throw_slide_error(path_, "the " + name + " isn't like the slide, and isn't shown");
+    }
     const std::string what = "the associated image " + one_line(name);
     const auto fail = [&](const std::string& cause) { throw_slide_error(path_, what + " can't be read: " + cause); };
     AssociatedImage image;
@@ -167,7 +178,7 @@ class OpenSlideContainer final : public Container {
       }
       auto* const argb = reinterpret_cast<std::uint32_t*>(scratch.samples.get());
       auto* const rgb = reinterpret_cast<std::uint8_t*>(argb + pixels);
-      read(argb, x, y, job.level_index, width, height);
+      read(argb, x, y, scale.level, width, height);
       for (std::int64_t row = job.from_y - skip_y; row < height; ++row) {
         const std::int64_t left = job.from_x - skip_x;
         if (width <= left) break;
@@ -205,11 +216,11 @@ class OpenSlideContainer final : public Container {
   }
 
   /// \throws TileError with the library's words; the handle isn't used again then
-  void read(std::uint32_t* to, std::int64_t x, std::int64_t y, std::size_t level, std::int64_t width,
+  void read(std::uint32_t* to, std::int64_t x, std::int64_t y, std::int32_t level, std::int64_t width,
             std::int64_t height) const {
     try {
       std::unique_ptr<Handle> handle = handles_.take();
-      handle->call().read_region(handle->get(), to, x, y, static_cast<std::int32_t>(level), width, height);
+      handle->call().read_region(handle->get(), to, x, y, level, width, height);
       if (const std::string error = handle->error(); !error.empty()) throw Error(error);
       handles_.give_back(std::move(handle));
     } catch (const Error& error) {
@@ -223,6 +234,8 @@ class OpenSlideContainer final : public Container {
   RawEntry icc_;
   Background background_;
   std::vector<Scale> scales_;
+  bool guesses_levels_ = false;
+  std::size_t dropped_levels_ = 0;  ///< the last of the associated images
 };
 
 /// Reads what a slide is from an open handle.
@@ -293,7 +306,7 @@ class Opener {
       coding.tiles.assign(static_cast<std::size_t>(level.columns * level.rows), {1, 1});
       const double downsample = call.get_level_downsample(handle_.get(), i);
       if (!(downsample >= 1.0)) throw Error("level " + std::to_string(i) + " has no downsampling factor");
-      container.add_level({downsample});
+      container.add_level({i, downsample});
       slide_.info.levels.push_back(level);
       slide_.codings.push_back(std::move(coding));
     }
@@ -388,13 +401,13 @@ void open_by_openslide(Slide::Impl& slide, std::unique_ptr<File> file, const Ope
                                 " doesn't recognise it; its tags or its XML are damaged, or that version is too old");
   }
   if (file->size() < 2) throw_slide_error(path, "has " + std::to_string(file->size()) + " bytes");
+  const bool guesses_levels = vendor != nullptr && openslide::are_levels_directories(vendor);
   openslide::TiffLevels levels;
-  if (vendor != nullptr && openslide::are_levels_directories(vendor)) {
-    levels = openslide::check_tiff_levels(*file, options);
-  }
+  if (guesses_levels) levels = openslide::check_tiff_levels(*file, options);
   try {
     auto container = std::make_unique<OpenSlideContainer>(library, *file);
     container->set_icc(levels.icc);
+    container->set_guesses_levels(guesses_levels);
     std::unique_ptr<Handle> handle = container->handles().take_first(options.give_up);
     Opener(slide, *handle, options).read(*container);
     const std::size_t planes = focal_planes_of(kind, *file, *handle);
