@@ -8,8 +8,7 @@
 #   scripts   the tests that run the program, under the same sanitizers
 #   threads   the tests labelled `graph` under ThreadSanitizer, with a oneTBB that is built for it
 #   units     every source compiles alone, tests among them
-#   lint      clang-tidy over the sources of src, fuzz, bench and examples, and of cuda and python where the release build
-#             has them
+#   lint      clang-tidy over the sources of src, fuzz, bench and examples
 #   fuzzing   every fuzz target for 30 seconds
 #   changed   the tests whose program or script differs from that of the commit BASE, 20 times each. BASE is main unless
 #             set, and where that is checked, the commit that main was at before. Names changed files that choose no test,
@@ -55,16 +54,12 @@ part_units() { scripts/check-units.py build/asan build/release; }
 tidy() { xargs -0 -n 1 -P "$jobs" timeout 300 clang-tidy --quiet "$@" 2>>build/lint.log || { tail -n 20 build/lint.log; return 1; }; }
 part_lint() {
   : >build/lint.log
-  find build/asan/src build/asan/cuda -name 'unity_*_cxx.cxx' -print0 >build/lint-together.list
+  find build/asan/src -name 'unity_*_cxx.cxx' -print0 >build/lint-together.list
   xargs -0 sed -n "s,^#include \"$PWD/\(.*\)\"$,\\1,p" <build/lint-together.list | sort >build/lint-together.sources
   tidy --checks=-bugprone-suspicious-include --header-filter='/(include/slidestream|src)/.*\.[hc]pp$' -p build/asan \
     <build/lint-together.list
-  # The others, by the release build's flags for their kind: it has the parts for GPUs where nvcc is, and the Python package
-  # where nanobind is.
-  local of_parts=()
-  if grep -q '/cuda/' build/release/compile_commands.json; then of_parts+=('cuda/*.cpp'); fi
-  if grep -q '/python/src/' build/release/compile_commands.json; then of_parts+=('python/src/*.cpp'); fi
-  sources 'src/*.cpp' 'fuzz/*.cpp' 'bench/*.cpp' "${of_parts[@]}" | tr '\0' '\n' | sort |
+  # The others, by the release build's flags for their kind: it has the parts for GPUs where nvcc is.
+  sources 'src/*.cpp' 'fuzz/*.cpp' 'bench/*.cpp' | tr '\0' '\n' | sort |
     comm -23 - build/lint-together.sources | tr '\n' '\0' | tidy --extra-arg="-I$PWD" -p build/release
   # No build of ours has the examples, and without one there are no flags.
   mkdir -p build/no-flags
