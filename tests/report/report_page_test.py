@@ -109,8 +109,8 @@ class ReportCase(Case):
             shutil.copy(source, folder / name)
         return run(folder, "--out", self.out, *options)
 
-    def report(self, *arguments, status=0):
-        result = run("report", *(arguments or [self.out]), "--html", self.html)
+    def report(self, *arguments, status=0, timeout=120):
+        result = run("report", *(arguments or [self.out]), "--html", self.html, timeout=timeout)
         self.assertEqual(result.returncode, status, result.stderr)
         return result
 
@@ -549,7 +549,7 @@ class Archive(BrowserCase):
 
     def test_an_archive_stays_usable(self):
         self.make_archive()
-        result = self.report()
+        result = self.report(timeout=900)
         self.assertIn("3,505 slides", result.stdout)
         self.assertLessEqual(self.html.stat().st_size, 20_000_000)
         thumbnails = data_of(self.html)["pictures"]
