@@ -1,7 +1,7 @@
 #!/bin/bash
 # Says how much of the sources the tests run: `coverage.sh [--all]`. Builds build/coverage, runs all tests but those labelled
-# `slow` or `system`, or with --all those, too, and prints lines and branches by folder. What a test that fails has run counts; its name is printed.
-# Needs llvm-cov and llvm-profdata of the compiler's version.
+# `slow` or `system`, with --all these too, and prints lines and branches by folder. What a test that fails has run counts;
+# its name is printed. Needs llvm-cov and llvm-profdata of the compiler's version.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 exec </dev/null
