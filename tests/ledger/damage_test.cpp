@@ -129,12 +129,7 @@ TEST_CASE("a value beyond the bound isn't read") {
   const Config config = ledger_config(folder / "out");
   const auto manifest = make_files(folder, 1);
   const fs::path file = folder / "out/run.sqlite";
-  {
-    Ledger ledger(config);
-    ledger.begin(manifest, false);
-    SlideResult slide = result_of(manifest[0].path, 3);
-    ledger.ended(0, slide);
-  }
+  end_all(config, manifest, [](const std::string& path, std::size_t) { return result_of(path, 3); });
   tamper(file, "UPDATE slides SET histogram = zeroblob(" + std::to_string(largest_ledger_value + 1) + ")");
   const auto read = [&] { LedgerView(file, ledger_bins).for_each([](const SlideResult&) {}); };
   const std::string line = "run.sqlite: damaged: a value is larger than 80 MiB";
@@ -328,14 +323,7 @@ TEST_CASE("damage that no row shows") {
   const Config config = ledger_config(folder / "out");
   const auto manifest = make_files(folder, 3);
   const fs::path file = folder / "out/run.sqlite";
-  {
-    Ledger ledger(config);
-    for (const std::size_t place : ledger.begin(manifest, false).todo) {
-      ledger.started(place);
-      SlideResult slide = result_of(manifest[place].path, place);
-      ledger.ended(place, slide);
-    }
-  }
+  end_all(config, manifest, [](const std::string& path, std::size_t place) { return result_of(path, place); });
   const auto opened = [&] { return message_of<OutputError>([&] { const Ledger ledger(config); }); };
   SUBCASE("an index that leads to another row") {
     lead_index_astray(file);
