@@ -336,6 +336,14 @@ def with_mps(options, work):
         subprocess.run(["nvidia-cuda-mps-control"], input="quit\n", text=True, env={**os.environ, **environment}, check=False)
 
 
+def grid_from(text):
+    """Fragments along z, y and x."""
+    counts = re.split("[,x]", text)
+    if len(counts) != 3 or not all(re.fullmatch("0*[1-9][0-9]*", count, re.ASCII) for count in counts):
+        raise argparse.ArgumentTypeError(f"{text!r}: expected three whole numbers above 0, as 3,3,3 or 3x3x3")
+    return list(map(int, counts))
+
+
 def parsed(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pipeline", type=pathlib.Path, default=ROOT / "build" / "release" / "pipeline")
@@ -344,7 +352,8 @@ def parsed(arguments):
     parser.add_argument("--volumes", type=pathlib.Path, nargs="*", default=[], help="default: six heads that the program makes")
     parser.add_argument("--count", type=int, default=6, help="heads to make")
     parser.add_argument("--size", default="172x220x156", help="of these, z x y x x")
-    parser.add_argument("--grid", type=lambda text: [int(n) for n in text.split(",")], default=[3, 3, 3])
+    parser.add_argument("--grid", type=grid_from, default=[3, 3, 3],
+                        help="fragments along z, y and x: 3,3,3 or 3x3x3; a network for each")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--threads", type=int, default=0, help="of the sequential way; 0: as ONNX Runtime likes")
     parser.add_argument("--set", action="append", default=[], help="a setting of the program's runs")

@@ -17,6 +17,7 @@ sys.dont_write_bytecode = True
 import compare  # noqa: E402
 import jpeg2000  # noqa: E402
 import networks  # noqa: E402
+import slant  # noqa: E402
 import strips  # noqa: E402
 
 
@@ -207,6 +208,27 @@ class Networks(unittest.TestCase):
                       ["model.sessions=2", "-s", "model.mpp=1"]):
             self.assertIn("|".join(words), "|".join(command))
         self.assertNotIn("pipeline.backend=cuda", command)
+
+
+class Slant(unittest.TestCase):
+    def test_both_ways_to_write_a_grid(self):
+        self.assertEqual(slant.parsed([]).grid, [3, 3, 3])
+        for text in ("1x2x12", "1,2,12"):
+            self.assertEqual(slant.parsed(["--grid", text]).grid, [1, 2, 12])
+
+    def test_what_a_grid_is_to_be_is_said(self):
+        for text in ("3x3", "3,3,3,3", "3x3x0", "3x3x", "-1,3,3", "3;3;3", "27"):
+            result = run(f"--grid={text}", script="slant.py")
+            self.assertEqual((result.returncode, result.stdout), (2, ""), text)
+            self.assertIn(f"--grid: '{text}': expected three whole numbers above 0, as 3,3,3 or 3x3x3", result.stderr)
+
+    def test_a_grid_and_its_networks_are_counted(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for i in range(2):
+                pathlib.Path(folder, f"network-{i + 1:02}.onnx").touch()
+            result = run("--grid", "1x1x1", "--networks", folder, script="slant.py")
+            self.assertEqual((result.returncode, result.stdout), (2, ""))
+            self.assertEqual(result.stderr, f"slant.py: {folder}: 2 networks; --grid wants 1 (--make slant)\n")
 
 
 class Jpeg2000(unittest.TestCase):
