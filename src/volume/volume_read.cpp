@@ -12,11 +12,14 @@
 namespace slidestream::volume {
 namespace {
 
-void warn_of_geometry(const VolumeWork& work, const RunControl& control) {
+void warn_of_geometry(const VolumeWork& work, const Config& config, const RunControl& control) {
   const NiftiGeometry& geometry = work.header.geometry;
   if (const std::string line = geometry.doubt(); !line.empty()) warn(control, work.path + ": " + line);
   if (std::isnan(geometry.voxel_mm3())) {
-    warn(control, work.path + ": its header gives no volume of a voxel; columns in mm^3 are left empty");
+    // Images have no labels whose mm^3 could be told.
+    const bool image = config.volume.fusion == VolumeFusion::blend;
+    warn(control, work.path + ": its header gives no volume of a voxel; " +
+                      (image ? "volume.voxel_mm3 is" : "columns in mm^3 are") + " left empty");
   }
 }
 
@@ -29,7 +32,7 @@ void warn(const RunControl& control, const std::string& text) {
 
 void read_volume(VolumeWork& work, const Config& config, const VolumeNetworks& networks, const RunControl& control) {
   const auto begun = runtime::Clock::now();
-  warn_of_geometry(work, control);
+  warn_of_geometry(work, config, control);
   work.resampling = resampling_of(config, work.header);
   work.grid = std::make_unique<FragmentGrid>(grid_of(config, work.header));
   work.fusion = make_fusion(config, *work.grid, networks.output());

@@ -98,6 +98,14 @@ class Exact(Volumes):
         self.assertEqual({row["mm3"] for row in self.table(out, "labels.csv")}, {""})
         self.assertRegex(result.stderr, rf"{damaged}: .*(its compressed data is damaged|cut short)")
         self.assertNotIn("<fd:", result.stderr)
+        # An image has no labels, and no columns of theirs.
+        image = network(self.folder / "flat.onnx", channels=1)
+        out = self.folder / "flat-image"
+        result = self.must(flat, "--networks", image, "--fusion", "blend", "-o", out, *settings("model.range=[-9,9]"))
+        self.assertIn(f"{flat}: its header gives no volume of a voxel; volume.voxel_mm3 is left empty", result.stderr)
+        self.assertNotIn("columns in mm^3", result.stderr)
+        self.assertEqual([row["volume.voxel_mm3"] for row in self.table(out)], [""])
+        self.assertFalse((out / "labels.csv").exists())
 
     def test_one_network_for_all_fragments_and_half_floats(self):
         for dtype in ("float32", "float16"):
