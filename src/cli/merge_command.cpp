@@ -38,8 +38,7 @@ int merge(const MergeArguments& options) {
   const SignalScope signals(control);
   const MergeResult merged = merge_ledgers(options.folders, options.out,
                                            {options.fresh, [&control] { return control.stop_requested(); },
-                                            [](const std::string& line) { spdlog::info("{}", line); }});
-  if (merged.not_written.empty() && !merged.stopped) write_labels(merged.config);
+                                            [](const std::string& line) { spdlog::info("{}", line); }, write_labels});
   if (!merged.aside.empty()) spdlog::info("{}: the earlier results are there now", merged.aside);
   if (merged.stopped) {
     spdlog::warn("interrupted: nothing was merged");

@@ -408,6 +408,7 @@ void join(std::vector<Part>& parts, const std::vector<std::pair<std::string, std
     run.interrupted = !result.missing.empty();
     result.corpus = Corpus(bins);
     write_views(result.config, run, slides, result.corpus, [&ledger] { ledger.check_place(); });
+    if (options.write) options.write(result.config);
   } catch (const OutputError& error) {
     result.not_written = error.what();
   }

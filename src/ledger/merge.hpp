@@ -23,6 +23,9 @@ struct MergeOptions {
   std::function<bool()> stopped;
   /// Called with a line where it waits for a run in that folder that can't be asked whether it lives. May be empty.
   std::function<void(const std::string&)> on_watch = {};
+  /// Writes more files from the joined ledger, with the merged run's configuration. It is called while the merge has
+  /// the ledger open: who only reads it, and is the last, leaves an empty log beside it. May be empty.
+  std::function<void(const Config&)> write = {};
 };
 
 /// What a merge found.

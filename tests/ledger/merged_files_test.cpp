@@ -39,6 +39,33 @@ Config part_with_files(const TemporaryFolder& folder) {
 
 }  // namespace
 
+TEST_CASE("a merge leaves no log beside its ledger, also where more files are written from it") {
+  const TemporaryFolder folder;
+  const Config config = part_with_files(folder);
+  const fs::path out = folder / "out";
+  std::size_t seen = 0;
+  MergeOptions options;
+  options.write = [&](const Config& merged) {
+    LedgerView view(fs::path(merged.output.dir) / "run.sqlite", ledger_bins);
+    view.for_each([&](const SlideResult& slide) { seen += slide.done ? 1 : 0; });
+  };
+  const auto check_no_log = [&out] {
+    CHECK(fs::exists(out / "run.sqlite"));
+    for (const char* name : {"run.sqlite-wal", "run.sqlite-shm", "run.sqlite-journal"})
+      CHECK_FALSE(fs::exists(out / name));
+  };
+  for (const std::size_t expected : {2, 4}) {
+    CHECK(merge_ledgers({config.output.dir}, out.string(), options).not_written.empty());
+    CHECK(seen == expected);
+    check_no_log();
+  }
+  options.write = [](const Config&) { throw OutputError("no room"); };
+  const MergeResult merged = merge_ledgers({config.output.dir}, out.string(), options);
+  CHECK(merged.not_written == "no room");
+  CHECK(merged.corpus.done == 2);
+  check_no_log();
+}
+
 TEST_CASE("files of a part that are gone are told") {
   const TemporaryFolder folder;
   const Config config = part_with_files(folder);

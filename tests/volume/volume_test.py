@@ -418,6 +418,8 @@ class Ends(Volumes):
                               timeout=100, env=ENVIRONMENT, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual((merged / "labels.csv").read_bytes(), (whole / "labels.csv").read_bytes())
+        for name in ("run.sqlite-wal", "run.sqlite-shm"):
+            self.assertFalse((merged / name).exists(), name)
 
 
 class Words(Volumes):
