@@ -184,6 +184,9 @@ class Ledger {
   /// say the same, the one is kept that any order of imports keeps. `different`: both are done and don't say the same.
   /// `damaged`: its map isn't what was written. `work` has to throw then.
   Import import(std::size_t slide, const Imported& other);
+  /// Keeps of a slide of the manifest that it ended then, and is to be done again, while `join` works. `import` isn't
+  /// called for it.
+  void note_repeat(std::size_t slide, std::int64_t ended_at);
 
   /// What the names of a slide's images and map begin with. The first call gives each slide of the manifest one that is
   /// no other slide's in this folder (`fill_image_names`), and keeps them all: they stay, whatever later manifests are.

@@ -183,4 +183,9 @@ Ledger::Import Ledger::import(std::size_t slide, const Imported& other) {
   return known ? Import::known : Import::added;
 }
 
+void Ledger::note_repeat(std::size_t slide, std::int64_t ended_at) {
+  Statement update(database_, "UPDATE slides SET ended_at = ?1 WHERE id = ?2");
+  update.bind(1, ended_at).bind(2, slides_.at(slide).id).run();
+}
+
 }  // namespace slidestream

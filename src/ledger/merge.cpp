@@ -63,6 +63,7 @@ struct Place {
   std::size_t shards = 0;                  ///< so many parts that are shards list it
   Standing standing = Standing::leftover;  ///< the highest of a part
   bool is_undone = false;                  ///< a part of that standing has it to do; again, unless it is a shard
+  std::optional<std::int64_t> ended_at;    ///< when one of that standing last ended it; nothing: none did
 };
 using Places = std::map<std::string, Place>;  ///< by canonical path
 
@@ -128,18 +129,20 @@ void check_shards(const std::vector<Part>& parts) {
 
 void add_places(Part& part, Places& places) {
   Statement select(*part.database,
-                   "SELECT canonical, path, position, size, mine, state NOT IN ('done', 'failed'), ended_at IS NOT "
-                   "NULL FROM slides WHERE position IS NOT NULL");
+                   "SELECT canonical, path, position, size, mine, state NOT IN ('done', 'failed'), ended_at FROM "
+                   "slides WHERE position IS NOT NULL");
   while (select.step()) {
     const Standing standing = standing_in(part, select.integer(4));
     // Another folder's result stands in for what a run without shards never did, and not for what it does again.
-    const bool is_its = standing == Standing::own || (standing == Standing::result && select.integer(6) != 0);
+    const bool is_its = standing == Standing::own || (standing == Standing::result && !select.is_null(6));
+    const auto ended_at = select.is_null(6) ? std::nullopt : std::optional(select.integer(6));
     const Place place{select.integer(2),
                       select.text(1),
                       static_cast<std::uint64_t>(std::max<std::int64_t>(0, select.integer(3))),
                       part.is_shard ? std::size_t{1} : 0,
                       standing,
-                      is_its && select.integer(5) != 0};
+                      is_its && select.integer(5) != 0,
+                      ended_at};
     const auto check = [&](std::string_view text) {
       if (text.empty() || text.find('\0') != std::string_view::npos) {
         throw OutputError(part.database->file().string() + ": damaged: a path can't be what was written");
@@ -155,7 +158,9 @@ void add_places(Part& part, Places& places) {
     known.bytes = std::max(known.bytes, place.bytes);
     known.shards += place.shards;
     if (place.standing < known.standing) continue;
-    known.is_undone = place.is_undone || (place.standing == known.standing && known.is_undone);
+    const bool is_equal = place.standing == known.standing;
+    known.is_undone = place.is_undone || (is_equal && known.is_undone);
+    known.ended_at = is_equal ? std::max(known.ended_at, place.ended_at) : place.ended_at;
     known.standing = place.standing;
   }
 }
@@ -280,6 +285,13 @@ class Joiner {
       has_[place] = part.folder;
     }
   }
+  /// Later merges of the joined ledger know what is to be done again, as this one does.
+  void keep_repeats() {
+    for (std::size_t i = 0; i < manifest_.size(); ++i) {
+      const Place& listed = places_.at(manifest_[i].canonical);
+      if (listed.is_undone && listed.ended_at) ledger_.note_repeat(i, *listed.ended_at);
+    }
+  }
   /// Of the same file a result goes before a failure. A failure of another file under that name, later than every
   /// result, says that these are no longer the slide's. \throws ConfigError.
   void check_failures() const {
@@ -382,6 +394,7 @@ void join(std::vector<Part>& parts, const std::vector<std::pair<std::string, std
       part.database->execute("COMMIT");
     }
     joiner.check_failures();
+    joiner.keep_repeats();
   };
   const auto check_names = [&](const std::vector<std::string>& names, const Ledger::ListedMaps& now) {
     check_maps(result.config, manifest, map_files(result.config, manifest, names), listed);

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -268,8 +269,13 @@ TEST_CASE_FIXTURE(Shards, "a repeated merge leaves out what a run without shards
     check_again({a, b});
     check_again({b, a});
   }
-  SUBCASE("joined results that lack a slide have nothing to do") {
+  SUBCASE("joined results that never had it") {
     merge_ledgers({a}, joined);
+    check_again({joined});
+  }
+  SUBCASE("joined results of a run that never did it have nothing to do") {
+    run_whole(b, {{0, 3}});
+    merge_ledgers({b}, joined);
     CHECK(contains(message_of<ConfigError>([&] { merge_ledgers({joined}, out); }),
                    "holds 1 slide of an earlier joining that none of the folders has, first " + manifest[1].path));
     CHECK(seeds_in(out) == std::vector<std::uint64_t>{3, 8});
@@ -333,6 +339,50 @@ TEST_CASE_FIXTURE(Shards, "a repeated merge of joined results leaves out what th
   CHECK(merge_twice().empty());
   CHECK(seeds_in(out) == std::vector<std::uint64_t>{3, 6});
   CHECK(fs::exists(map));
+}
+
+TEST_CASE_FIXTURE(Shards, "joined results that never had a slide know that it is to be done again") {
+  const std::string whole = (folder / "whole").string();
+  const std::string again = (folder / "again").string();
+  run_whole(whole, {{0, 3}, {1, 8}});
+  std::vector<std::string> parts = {a, b};
+  std::function<void()> redo = [this] { run(b, {1}, {{1, 6}}); };
+  SUBCASE("by its shard") {
+    run(a, {0}, {{0, 3}});
+    run(b, {1}, {{1, 8}});
+    folder.write("slide-1", std::string("another"));
+    run(b, {1});
+  }
+  SUBCASE("by a run without shards") {
+    run_whole(a, {{0, 3}, {1, 8}});
+    folder.write("slide-1", std::string("another"));
+    run_whole(a, {});
+    parts = {a};
+    redo = [this] { run_whole(a, {{1, 6}}); };
+  }
+  SUBCASE("by one shard of two that have it") {
+    run(a, {0, 1}, {{0, 3}, {1, 6}});
+    run(b, {1});
+  }
+  const std::vector<std::string> missing = {manifest[1].path};
+  CHECK(merge_ledgers(parts, joined).missing == missing);
+  // What another folder still has is of the earlier file.
+  check_merges({joined, whole}, missing, {3});
+  // Joined results of joined results know it, too.
+  CHECK(merge_ledgers({joined}, again).missing == missing);
+  check_merges({again, whole}, missing, {3});
+  redo();
+  CHECK(merge_ledgers(parts, joined).missing.empty());
+  check_merges({joined}, {}, {3, 6});
+}
+
+TEST_CASE_FIXTURE(Shards, "another folder has what joined results lack as their shard never did it") {
+  const std::string whole = (folder / "whole").string();
+  run_whole(whole, {{0, 3}, {1, 8}});
+  run(a, {0}, {{0, 3}});
+  run(b, {1});
+  CHECK(merge_ledgers({a, b}, joined).missing == std::vector<std::string>{manifest[1].path});
+  check_merges({joined, whole}, {}, {3, 8});
 }
 
 TEST_CASE_FIXTURE(Shards, "a shard that was started with another list is said to be") {
