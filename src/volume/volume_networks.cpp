@@ -35,6 +35,14 @@ constexpr int most_labels = 65535;
 /// Beyond what was measured: allocators take memory in pieces.
 constexpr std::uint64_t margin_divisor = 8;
 
+/// Bytes that are reserved for what was measured. What is measured differs a little between runs, so they are whole
+/// MiB: runs seldom decide differently what fits.
+std::uint64_t reserved_for(std::uint64_t measured) {
+  constexpr std::uint64_t mib = std::uint64_t{1} << 20;
+  const std::uint64_t bytes = measured + measured / margin_divisor;
+  return (bytes + mib - 1) / mib * mib;
+}
+
 std::size_t count_of(const std::vector<std::int64_t>& shape) {
   std::size_t count = 1;
   for (const std::int64_t side : shape) count *= static_cast<std::size_t>(side);
@@ -313,9 +321,7 @@ NetworkNeeds VolumeNetworks::measured(std::size_t network) {
     throw ConfigError(of_file(files_[network], "there is no memory for a fragment; lower volume.fragment"));
   }
   needs.run += bytes_on_the_way();
-  needs.loaded += needs.loaded / margin_divisor;
-  needs.run += needs.run / margin_divisor;
-  return needs;
+  return {reserved_for(needs.loaded), reserved_for(needs.run)};
 }
 
 /// Bytes of a GPU that may be taken now.
@@ -379,10 +385,7 @@ NetworkNeeds VolumeNetworks::measured_on_gpu(std::size_t network) {
   const std::uint64_t loaded = std::max(taken(), networks::bytes_of_network(files_[network]));
   const OnnxSession::Value given = run_zeros(network, *session, scores.get());
   const std::uint64_t run = std::max(taken(), loaded) - loaded;
-  const auto with_runs = [&](std::size_t runs) {
-    const std::uint64_t bytes = loaded + runs * run;
-    return bytes + bytes / margin_divisor;
-  };
+  const auto with_runs = [&](std::size_t runs) { return reserved_for(loaded + runs * run); };
   if (network == 0) {
     // Of one network two fragments are computed at a time, of several one of each.
     gpu_memory_.runs = files_.size() == 1 && with_runs(2) <= std::ranges::min(gpu_memory_.budgets) ? 2 : 1;

@@ -256,12 +256,14 @@ TEST_CASE("gpu.devices says which GPU has the networks, and the first one isn't 
   CHECK(test.used() == std::set<std::string>{"1"});
 }
 
-TEST_CASE("the first network is loaded again where its file was written since it was measured") {
+TEST_CASE("the first network is measured, and loaded again where its file was written since then") {
   Case test(1);
   test.config.gpu.devices = {1};
   for (const bool is_written : {false, true}) {
     CAPTURE(is_written);
     const VolumeNetworks networks(test.config);
+    // An eighth more than was measured, up to a whole MiB.
+    CHECK(networks.needs().front().loaded == 113 * mib);
     test.made().loaded.clear();
     if (is_written) std::ofstream(test.config.volume.networks + "/network-0.onnx", std::ios::app) << " again";
     networks.load(0);
