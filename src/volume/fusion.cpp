@@ -54,6 +54,17 @@ std::vector<std::vector<PlaceInFragment>> fragments_at(const FragmentAxis& axis)
   return at;
 }
 
+/// For each sample along an axis, the end of the samples from it on that lie in the same fragments.
+std::vector<std::int64_t> ends_of_runs(const std::vector<std::vector<PlaceInFragment>>& at) {
+  std::vector<std::int64_t> ends(at.size());
+  for (std::size_t i = at.size(); i-- > 0;) {
+    const bool goes_on = i + 1 < at.size() && std::ranges::equal(at[i], at[i + 1], {}, &PlaceInFragment::fragment,
+                                                                 &PlaceInFragment::fragment);
+    ends[i] = goes_on ? ends[i + 1] : static_cast<std::int64_t>(i) + 1;
+  }
+  return ends;
+}
+
 /// Fragments at each sample along an axis.
 std::vector<std::uint64_t> counts_at(const FragmentAxis& axis) {
   std::vector<std::uint64_t> counts;
@@ -67,7 +78,8 @@ class Vote final : public Fusion {
       : grid_(grid),
         output_(output),
         kept_(grid.count()),
-        at_{fragments_at(grid.axis(0)), fragments_at(grid.axis(1)), fragments_at(grid.axis(2))} {}
+        at_{fragments_at(grid.axis(0)), fragments_at(grid.axis(1)), fragments_at(grid.axis(2))},
+        ends_(ends_of_runs(at_[2])) {}
 
   void put(std::size_t fragment, std::span<const float> values) override {
     check_values(values.size(), grid_, output_.channels);
@@ -88,9 +100,15 @@ class Vote final : public Fusion {
   void plane(std::int64_t z, std::span<std::uint16_t> labels) const override {
     std::vector<std::uint32_t> votes(static_cast<std::size_t>(std::max(output_.most_label, output_.ignore)) + 1);
     std::vector<std::uint16_t> found;
+    std::vector<const std::uint16_t*> rows;
     std::uint16_t* to = labels.data();
     for (std::int64_t y = 0; y < grid_.volume()[1]; ++y) {
-      for (std::int64_t x = 0; x < grid_.volume()[2]; ++x) *to++ = elect(z, y, x, votes, found);
+      for (std::int64_t x = 0; x < grid_.volume()[2];) {
+        find_rows(z, y, x, rows);
+        const std::int64_t count = ends_[static_cast<std::size_t>(x)] - x;
+        for (std::int64_t i = 0; i < count; ++i) *to++ = elect(rows, i, votes, found);
+        x += count;
+      }
     }
   }
 
@@ -130,10 +148,9 @@ class Vote final : public Fusion {
     }
   }
 
-  /// `votes` are zeros, and are left so; `found` is scratch.
-  std::uint16_t elect(std::int64_t z, std::int64_t y, std::int64_t x, std::vector<std::uint32_t>& votes,
-                      std::vector<std::uint16_t>& found) const {
-    found.clear();
+  /// The labels of a voxel and of those behind it along x, in each fragment that it lies in.
+  void find_rows(std::int64_t z, std::int64_t y, std::int64_t x, std::vector<const std::uint16_t*>& rows) const {
+    rows.clear();
     const Extent& fragment = grid_.fragment();
     for (const PlaceInFragment& in_z : at_[0][static_cast<std::size_t>(z)]) {
       for (const PlaceInFragment& in_y : at_[1][static_cast<std::size_t>(y)]) {
@@ -142,11 +159,24 @@ class Vote final : public Fusion {
         const std::int64_t row = (in_z.sample * fragment[1] + in_y.sample) * fragment[2];
         for (const PlaceInFragment& in_x : at_[2][static_cast<std::size_t>(x)]) {
           const std::vector<std::uint16_t>& labels = kept_[static_cast<std::size_t>(row_of_fragments + in_x.fragment)];
-          const std::uint16_t label = labels[static_cast<std::size_t>(row + in_x.sample)];
-          if (label == output_.ignore) continue;
-          if (votes[label]++ == 0) found.push_back(label);
+          rows.push_back(labels.data() + row + in_x.sample);
         }
       }
+    }
+  }
+
+  /// `votes` are zeros, and are left so; `found` is scratch.
+  std::uint16_t elect(const std::vector<const std::uint16_t*>& rows, std::int64_t i, std::vector<std::uint32_t>& votes,
+                      std::vector<std::uint16_t>& found) const {
+    // Where all say the same, that is the result, also if it doesn't vote.
+    if (!rows.empty() && std::ranges::all_of(rows, [&](const auto* row) { return row[i] == rows.front()[i]; })) {
+      return rows.front()[i];
+    }
+    found.clear();
+    for (const std::uint16_t* const row : rows) {
+      const std::uint16_t label = row[i];
+      if (label == output_.ignore) continue;
+      if (votes[label]++ == 0) found.push_back(label);
     }
     std::uint32_t most = 0;
     auto winner = static_cast<std::uint16_t>(output_.ignore);
@@ -162,6 +192,7 @@ class Vote final : public Fusion {
   FragmentOutput output_;
   std::vector<std::vector<std::uint16_t>> kept_;  ///< labels by fragment
   std::array<std::vector<std::vector<PlaceInFragment>>, 3> at_;
+  std::vector<std::int64_t> ends_;  ///< along x
 };
 
 /// Values as samples from 0 to 65,535: fragment x channels. \return values outside the range. \throws Error
