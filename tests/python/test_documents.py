@@ -14,7 +14,7 @@ from test_cuda import why_no_gpu
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize(("page", "count"), [("docs/python.md", 15), ("docs/notebook.md", 5), ("README.md", 1)])
+@pytest.mark.parametrize(("page", "count"), [("docs/python.md", 13), ("docs/notebook.md", 5), ("README.md", 1)])
 def test_the_snippets_of(page, count, tmp_path, monkeypatch):
     (tmp_path / "slides").mkdir()
     synth(tmp_path / "slide.svs", "--size", "1536x1280", "--mpp", "0.5")
