@@ -6,9 +6,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 {
   echo '# Configuration'
   echo
-  echo 'Every key with its default, as `pipeline --print-config` writes it. A file needs only what it changes. The file'
-  echo 'given with `--config` goes over the defaults, `--set SECTION.KEY=VALUE` over the file, and options of their own,'
-  echo 'such as `--out`, over both.'
+  echo 'Every key with its default, as `pipeline --print-config` writes it. A file needs only what it changes. `--config FILE`'
+  echo 'overrides defaults, `--set SECTION.KEY=VALUE` the file, and options of their own, such as `--out`, both.'
   echo
   echo '```toml'
   "$pipeline" --print-config

@@ -44,7 +44,7 @@ ConfigKey devices_key(std::string_view comment) {
 
 ConfigKey window_key() {
   ConfigKey key = integer("analysis", "window", &Config::analysis, &AnalysisConfig::window, 8, 4096,
-                          "Side N of the windows, in pixels: even, 8 to 4096. Default 256.");
+                          "Side N of windows, in pixels: even, 8 to 4096. Default 256.");
   key.check = [](const ConfigValue& value) {
     return std::get<std::int64_t>(value) % 2 == 0 ? std::string() : std::string("must be even");
   };
@@ -52,9 +52,9 @@ ConfigKey window_key() {
 }
 
 ConfigKey range_key() {
-  ConfigKey key = plain("analysis", "range", KeyKind::range, &Config::analysis, &AnalysisConfig::range,
-                        "Ends [low, high) of the histogram, in dB, or |F| with linear. Values outside count in the end "
-                        "bins and as clipped. Default [0.0, 150.0].");
+  ConfigKey key = plain(
+      "analysis", "range", KeyKind::range, &Config::analysis, &AnalysisConfig::range,
+      "Histogram's ends [low, high), in dB, or |F| with linear. End bins take values outside. Default [0.0, 150.0].");
   key.check = [](const ConfigValue& value) {
     const auto& [low, high] = std::get<std::array<double, 2>>(value);
     // A bin's width is the difference over as many as 65,536 bins, and the scale is its reciprocal.
@@ -67,8 +67,8 @@ ConfigKey range_key() {
 
 ConfigKey white_key() {
   ConfigKey key = plain("stain", "white", KeyKind::reals, &Config::stain, &StainConfig::white,
-                        "Colour of clear glass: red, green and blue, 1 to 255, such as [242, 242, 244]. \"auto\": of "
-                        "each slide's background, or 240 if there is none. Default \"auto\".");
+                        "Colour of clear glass: red, green and blue, 1 to 255, such as [242, 242, 244]. \"auto\": each "
+                        "slide's background, else 240. Default \"auto\".");
   key.empty_word = "auto";
   key.form = "\"auto\" or [red, green, blue]";
   key.get = [](const Config& config) {
@@ -107,17 +107,17 @@ std::string uid_root_complaint(const ConfigValue& value) {
 }
 
 ConfigKey uid_root_key() {
-  ConfigKey key = plain("dicom", "uid_root", KeyKind::text, &Config::dicom, &DicomConfig::uid_root,
-                        "Prefix of UIDs in DICOM files, at most 39 characters, before a number derived from the "
-                        "content. Empty: 2.25. Default \"\".");
+  ConfigKey key = plain(
+      "dicom", "uid_root", KeyKind::text, &Config::dicom, &DicomConfig::uid_root,
+      "Prefix of DICOM UIDs, at most 39 characters, before a number from the content. Empty: 2.25. Default \"\".");
   key.check = uid_root_complaint;
   return key;
 }
 
 ConfigKey tile_key() {
   ConfigKey key = integer("image", "tile", &Config::image, &ImageConfig::tile, 0, 4096,
-                          "Side of the tiles, in pixels: a multiple of 16 up to 4096. 0: 256, 1024 for ome-zarr, the "
-                          "slide's own if copied. Memory: some rows of tiles per level of each image. Default 0.");
+                          "Side of tiles, in pixels: a multiple of 16 up to 4096. 0: 256, 1024 for ome-zarr, the "
+                          "slide's own if copied. Memory: some rows of tiles per level and image. Default 0.");
   key.check = [](const ConfigValue& value) {
     return std::get<std::int64_t>(value) % 16 == 0 ? std::string() : std::string("must be a multiple of 16");
   };
@@ -144,7 +144,7 @@ const std::string& run_description() {
     std::string all;
     for (const std::string_view name : operator_names) all += (all.empty() ? "" : ", ") + std::string(name);
     return "Operators to compute in one pass over each slide: " + all +
-           "; at least one, each once. Their settings are in the section of their name, the spectrum's in [analysis]. "
+           "; at least one, each once. Settings: in the section of their name, the spectrum's in [analysis]. "
            "Default [\"spectrum\"].";
   }();
   return text;
@@ -170,8 +170,8 @@ ConfigKey run_key() {
 }
 
 ConfigKey dir_key() {
-  ConfigKey key = path("output", "dir", &Config::output, &OutputConfig::dir,
-                       "Folder for results, created if missing. Default \"slidestream-out\".");
+  ConfigKey key =
+      path("output", "dir", &Config::output, &OutputConfig::dir, "Folder for results. Default \"slidestream-out\".");
   key.check = [](const ConfigValue& value) {
     return std::get<std::string>(value).empty() ? std::string("can't be empty") : std::string();
   };
@@ -220,37 +220,37 @@ std::vector<ConfigKey> make_keys() {
              "Where operators compute: cpu, or cuda, which fails without GPUs. auto: cuda if there are GPUs and all "
              "operators support them. Default auto."),
       integer("pipeline", "strip_height", &Config::pipeline, &PipelineConfig::strip_height, 1, million,
-              "Rows per strip, rounded to whole rows of tiles. Ignored if GPUs decode and batch_strips is 0. Memory: "
-              "rows x width bytes per channel, within a slot. Default 1024."),
+              "Rows per strip, rounded to rows of tiles. Ignored if GPUs decode and batch_strips is 0. Memory: rows x "
+              "width bytes per channel, in a slot. Default 1024."),
       integer("pipeline", "batch_strips", &Config::pipeline, &PipelineConfig::batch_strips, 0, 4096,
-              "Consecutive strips per slot; 0: 1, or as many rows as GPUs need if they decode. Default 0."),
+              "Strips per slot; 0: 1, or as many rows as decoding GPUs need. Default 0."),
       choice("pipeline", "residency", &Config::pipeline, &PipelineConfig::residency, residency_names,
-             "How much of a slide is on its GPU, with equal results. strips: batches in flight. whole: the level in "
-             "one batch, which must fit a slot; needs GPUs, ignores batch_strips and split_slides. Default strips."),
+             "How much of a slide is on its GPU. strips: batches in flight. whole: the level in one batch, which must "
+             "fit a slot; needs GPUs, ignores batch_strips and split_slides. Default strips."),
       integer("pipeline", "queue_depth", &Config::pipeline, &PipelineConfig::queue_depth, 1, 1024,
-              "Slots, and so batches in flight, per GPU or for the CPU. Memory: slots of all GPUs divide memory_mib. "
+              "Batches in flight (slots) per GPU or for the CPU. Memory: all slots divide memory_mib. "
               "Default 4."),
       integer("pipeline", "threads", &Config::pipeline, &PipelineConfig::threads, 0, 1024,
               "Threads; 0: one per processor of this process. Memory: a few MiB each. Default 0."),
       integer("pipeline", "memory_mib", &Config::pipeline, &PipelineConfig::memory_mib, 1, 16 * million,
-              "Memory of all slots, in MiB. On the CPU it includes carried rows and images. With GPUs it is theirs for "
-              "compressed tiles, and as much host memory for slides that the CPU decodes; images then take half of it. "
-              "A strip that doesn't fit a slot is split. Decoding takes up to a quarter of it more, or 8 MiB per "
-              "thread if larger; a tile that needs more fails its slide. Default 640."),
-      devices_key("CUDA devices to use, by number; empty: all. Default []."),
+              "Memory of all slots, in MiB. On the CPU it includes carried rows and images. On GPUs it is for "
+              "compressed tiles, with as much host memory for slides that the CPU decodes; images take half. Strips "
+              "are split to fit. Decoding takes up to a quarter more, or 8 MiB per thread if larger; a tile that needs "
+              "more fails its slide. Default 640."),
+      devices_key("Numbers of CUDA devices; empty: all. Default []."),
       real(
           "gpu", "memory_fraction", &Config::gpu, &GpuConfig::memory_fraction, 0.01, 1.0,
-          "Largest share of each GPU's free memory at the start, 0.01 to 1, besides networks for slides. Default 0.8."),
+          "Largest share of each GPU's free memory at the start, 0.01 to 1, without networks for slides. Default 0.8."),
       choice("gpu", "split_slides", &Config::gpu, &GpuConfig::split_slides, split_names,
              "Whether GPUs share slides: never, always, or auto: if no more slides are left than GPUs. Images aren't "
              "shared. Default auto."),
       integer("gpu", "staging_mib", &Config::gpu, &GpuConfig::staging_mib, 0, 65536,
-              "Pinned host memory through which tiles pass to all GPUs, in MiB (docs/tuning.md). 0: a third of the "
-              "last-level cache, 64 to 128, and at least 48 per GPU. Default 0."),
+              "Pinned host memory for tiles to all GPUs, in MiB (docs/tuning.md). 0: a third of the last-level cache, "
+              "64 to 128, at least 48 per GPU. Default 0."),
       run_key(),
       window_key(),
       integer("analysis", "stride", &Config::analysis, &AnalysisConfig::stride, 1, million,
-              "Step between windows, in pixels, at least 1. Default 128."),
+              "Windows' step, in pixels, at least 1. Default 128."),
       integer("analysis", "smoothing_radius", &Config::analysis, &AnalysisConfig::smoothing_radius, 0, 16,
               "Radius of the Gaussian, in pixels, at most 16; 0: no smoothing. Default 3."),
       real("analysis", "smoothing_sigma", &Config::analysis, &AnalysisConfig::smoothing_sigma, 0.01, 1000.0,
@@ -259,86 +259,82 @@ std::vector<ConfigKey> make_keys() {
              "Value of a coefficient F. log1p_db: 20 log10(1 + |F|). db: 20 log10(max(|F|, 1e-6)). linear: |F|. "
              "Default log1p_db."),
       integer("analysis", "bins", &Config::analysis, &AnalysisConfig::bins, 1, 65536,
-              "Bins of the histogram, 1 to 65536. Memory: 8 bytes per bin and slide, up to 28 per bin and thread. "
+              "Histogram's bins, 1 to 65536. Memory: 8 bytes per bin and slide, up to 28 per bin and thread. "
               "Default 1500."),
       range_key(),
       choice("identity", "colour", &Config::identity, &IdentityConfig::colour, colour_names,
              "Colour of the pixels: rgb or luminance. Default rgb."),
       choice("sobel", "output", &Config::sobel, &SobelConfig::output, sobel_names,
-             "Samples of the image: uint8 (rounded) or float32, of sqrt((Gx^2 + Gy^2) / 32), 0 to 255. Default uint8."),
+             "Samples: uint8 (rounded) or float32, of sqrt((Gx^2 + Gy^2) / 32), 0 to 255. Default uint8."),
       integer("gaussian", "radius", &Config::gaussian, &GaussianConfig::radius, 0, 16,
               "Radius of the Gaussian, in pixels, at most 16; 0: unchanged pixels. Default 3."),
       real("gaussian", "sigma", &Config::gaussian, &GaussianConfig::sigma, 0.01, 1000.0,
            "Standard deviation of the Gaussian, in pixels, 0.01 to 1000. Default 1.4."),
       choice("gaussian", "colour", &Config::gaussian, &GaussianConfig::colour, colour_names,
-             "Pixels that are smoothed: rgb (each channel) or luminance. Default rgb."),
+             "Pixels to smooth: rgb (each channel) or luminance. Default rgb."),
       choice("stain", "output", &Config::stain, &StainConfig::output, stain_names,
-             "Stains that the image shows, in the reference's colours: normalised (both), hematoxylin or eosin. "
+             "Stains in the image, in the reference's colours: normalised (both), hematoxylin or eosin. "
              "Default normalised."),
       path("stain", "reference", &Config::stain, &StainConfig::reference,
-           "Slide whose stains others are normalised to; empty: published stains (Macenko 2009). Memory: as for "
+           "Slide with the reference stains; empty: published ones (Macenko 2009). Memory: as for "
            "tissue.source. Default \"\"."),
       white_key(),
       real("stain", "mpp", &Config::stain, &StainConfig::mpp, 0.1, 10.0,
-           "Micrometres per pixel, 0.1 to 10, of the blocks that stains are fitted to. Default 1.0."),
+           "Micrometres per pixel, 0.1 to 10, where stains are fitted. Default 1.0."),
       choice("image", "format", &Config::image, &ImageConfig::format, image_names,
-             "Format of images. ome-tiff: one BigTIFF, .ome.tif. ome-zarr: a folder of chunks, .ome.zarr. dzi: Deep "
-             "Zoom with a page that shows it, .dzi and .view.html. dicom: a folder with a file per level, .dicom. "
-             "none: refuses operators that make images. auto: ome-tiff. Default auto."),
-      choice(
-          "image", "compression", &Config::image, &ImageConfig::compression, compression_names,
-          "Compression of tiles, by format (docs/images.md): jpeg (lossy), none, zstd, blosc-lz4, or copy: the slide's "
-          "own JPEG tiles, and jpeg for smaller levels. auto: jpeg if possible, else without loss. Default auto."),
-      choice(
-          "image", "copy_levels", &Config::image, &ImageConfig::copy_levels, copy_level_names,
-          "Smaller levels of copied tiles. exact: means of the pixels. shrink-on-load: from tiles decoded at half size "
-          "by libjpeg: faster, nearly equal, only on the CPU, and only for convert or identity alone. Default exact."),
+             "Images: ome-tiff (.ome.tif), ome-zarr (a folder .ome.zarr), dzi (Deep Zoom with a page, .dzi and "
+             ".view.html), dicom (a folder .dicom, a file per level), or none: refuses operators that make images. "
+             "auto: ome-tiff. Default auto."),
+      choice("image", "compression", &Config::image, &ImageConfig::compression, compression_names,
+             "Compression by format (docs/images.md): jpeg (lossy), none, zstd, blosc-lz4, or copy: the slide's own "
+             "JPEG tiles, jpeg for smaller levels. auto: jpeg if possible, else lossless. Default auto."),
+      choice("image", "copy_levels", &Config::image, &ImageConfig::copy_levels, copy_level_names,
+             "Smaller levels of copied tiles. exact: means of pixels. shrink-on-load: by libjpeg at half size: faster, "
+             "nearly equal, only on the CPU for convert or identity alone. Default exact."),
       integer("image", "quality", &Config::image, &ImageConfig::quality, 1, 100, "JPEG quality, 1 to 100. Default 85."),
       choice("image", "subsampling", &Config::image, &ImageConfig::subsampling, subsampling_names,
-             "Colour differences in JPEG: 4:2:0 (half across and down), 4:2:2 (half across) or 4:4:4. Copied tiles "
-             "keep theirs. Default 4:2:0."),
+             "JPEG's colour differences: 4:2:0, 4:2:2 or 4:4:4. Copied tiles keep theirs. Default 4:2:0."),
       tile_key(),
-      integer("image", "levels", &Config::image, &ImageConfig::levels, 0, 32,
-              "Levels of the pyramid, each half as wide and high; 0: down to one tile. dzi takes only 0, down to one "
-              "pixel. Default 0."),
       integer(
-          "image", "zarr_version", &Config::image, &ImageConfig::zarr_version, 2, 3,
-          "Zarr version: 2 (OME-Zarr 0.4, a file per chunk) or 3 (OME-Zarr 0.5, a file per row of chunks). Default 2."),
+          "image", "levels", &Config::image, &ImageConfig::levels, 0, 32,
+          "Levels, each half as wide and high; 0: down to one tile. dzi takes only 0, down to one pixel. Default 0."),
+      integer("image", "zarr_version", &Config::image, &ImageConfig::zarr_version, 2, 3,
+              "Zarr version: 2 (OME-Zarr 0.4, a file per chunk) or 3 (0.5, a file per row of chunks). Default 2."),
       path("dicom", "attributes", &Config::dicom, &DicomConfig::attributes,
-           "TOML or JSON file with attributes by DICOM keyword, such as PatientID = \"1\", for all images of a run "
-           "(docs/images.md). Default \"\"."),
+           "TOML or JSON file with attributes by DICOM keyword, such as PatientID = \"1\" (docs/images.md). Default "
+           "\"\"."),
       uid_root_key(),
       choice("stitch", "weights", &Config::stitch, &StitchConfig::weights, weight_names,
-             "Weights of tiles where they overlap: tent (linear), cosine (smooth) or none (each tile keeps its half). "
+             "Weights of overlapping tiles: tent (linear), cosine (smooth) or none (each keeps its half). "
              "Default tent."),
       choice("stitch", "edge", &Config::stitch, &StitchConfig::edge, edge_names,
-             "Last tile of a row or column. shift: moved back into the image. mirror: on the regular grid; pixels "
-             "outside are mirrored. auto: mirror for vectors, else shift. Default auto."),
+             "Last tile of a row or column. shift: moved into the image. mirror: with pixels outside mirrored. auto: "
+             "mirror for vectors, else shift. Default auto."),
       // What is left of slides that fail is all that these decide.
       of_machine(choice("stitch", "mode", &Config::stitch, &StitchConfig::mode, stitch_mode_names,
-                        "Effect of a tile that fails. strict: its slide fails. lenient: the image is finished with a "
-                        "hole, under its partial name, and then the slide fails. Default strict.")),
+                        "Failed tile. strict: its slide fails. lenient: then too, but its image is finished with a "
+                        "hole, under its partial name. Default strict.")),
       of_machine(integer("stitch", "deadline_seconds", &Config::stitch, &StitchConfig::deadline_seconds, 0, 86400,
-                         "With lenient: seconds from a slide's first rows in the network. Tiles not given to it by "
-                         "then are absent. 0: no limit. Default 0.")),
+                         "With lenient: seconds from a slide's first rows in the network. Later tiles are absent. 0: "
+                         "no limit. Default 0.")),
       of_machine(
           integer("stitch", "memory_mib", &Config::stitch, &StitchConfig::memory_mib, 1, 16 * million,
                   "Host memory for stitching one slide, in MiB, besides pipeline.memory_mib (docs/stitching.md). "
-                  "Slides that need more fail before they begin. tissue.model may take as much. Default 2048.")),
+                  "Slides that need more fail. tissue.model may take as much. Default 2048.")),
       dir_key(),
       choice("output", "maps", &Config::output, &OutputConfig::maps, map_names,
-             "Maps of windows' means and standard deviations, in maps/: none, npy (SLIDE.npy) or tiff (SLIDE.tif). "
+             "Maps of windows' means and standard deviations: none, npy (maps/SLIDE.npy) or tiff (.tif). "
              "Memory: 8 bytes per window of each slide in flight. Default none."),
       integer("output", "checkpoint_seconds", &Config::output, &OutputConfig::checkpoint_seconds, 0, 86400,
               "Seconds between updates of the result files; 0: only at the end. Default 60."),
       of_machine(choice("output", "csv", &Config::output, &OutputConfig::csv, csv_names,
-                        "Cells of CSV files. plain: unchanged. spreadsheet: text with a leading =, +, -, @, tab or "
-                        "return gets a ' in front, and control characters become spaces. Default plain.")),
+                        "CSV cells. plain: unchanged. spreadsheet: text with a leading =, +, -, @, tab or return gets "
+                        "a ' in front; control characters become spaces. Default plain.")),
       of_machine(flag("output", "portable_names", &Config::output, &OutputConfig::portable_names,
-                      "Makes file names valid on Windows, too: characters that it refuses, and a dot or space at the "
-                      "end, become _; device names such as CON get a _. Default true.")),
+                      "File names valid on Windows: refused characters, and a dot or space at the end, become _; "
+                      "device names such as CON get a _. Default true.")),
       choice("output", "journal", &Config::output, &OutputConfig::journal, journal_names,
-             "SQLite's journal mode for run.sqlite: wal or rollback. auto: rollback on network file systems, else wal. "
+             "Journal of run.sqlite: wal or rollback. auto: rollback on network file systems, else wal. "
              "Default auto."),
   };
   const std::vector<ConfigKey> input = input_keys();

@@ -25,8 +25,8 @@ ConfigKey axes_key(std::string_view name, std::vector<std::int64_t> VolumeConfig
 /// Three lengths along z, y, x, or none.
 ConfigKey spacing_key() {
   ConfigKey key = plain("volume", "spacing", KeyKind::reals, &Config::volume, &VolumeConfig::spacing,
-                        "Millimetres between the samples that networks get, along z, y, x. Volumes are resampled to "
-                        "it, and labels back. Not with blend. Empty: no resampling. Default [].");
+                        "Millimetres between networks' samples along z, y, x. Volumes are resampled, and labels back. "
+                        "Not with blend. Empty: no resampling. Default [].");
   key.low = 0.001;
   key.high = 1000.0;
   key.check = [](const ConfigValue& value) {
@@ -43,25 +43,25 @@ ConfigKey spacing_key() {
 std::vector<ConfigKey> volume_keys() {
   static const std::vector<std::string> fusion_names = {"vote", "mean", "blend"};
   return {
-      path("volume", "networks", &Config::volume, &VolumeConfig::networks,
-           "Networks: an ONNX file, or a folder with one, or with one per fragment in the order of their names "
-           "(network-01.onnx, ...). Default \"\"."),
+      path(
+          "volume", "networks", &Config::volume, &VolumeConfig::networks,
+          "An ONNX file, or a folder with one, or with one per fragment by name (network-01.onnx, ...). Default \"\"."),
       axes_key("fragment", &VolumeConfig::fragment, 4096,
-               "Samples per fragment along z, y, x; x is the file's fastest axis. Memory: a network's for one fragment "
-               "per session. Default [96, 128, 88]."),
+               "Samples per fragment along z, y, x; x is the file's fastest axis. Memory: the network's for one per "
+               "session. Default [96, 128, 88]."),
       axes_key("grid", &VolumeConfig::grid, 256,
-               "Fragments along z, y, x, spread evenly. A volume smaller than a fragment is padded evenly. Default [3, "
+               "Fragments along z, y, x, spread evenly. Smaller volumes are padded evenly. Default [3, "
                "3, 3]."),
-      real("volume", "fill", &Config::volume, &VolumeConfig::fill, -1e30, 1e30, "Value of that padding. Default 0.0."),
+      real("volume", "fill", &Config::volume, &VolumeConfig::fill, -1e30, 1e30, "Padding's value. Default 0.0."),
       spacing_key(),
       choice("volume", "fusion", &Config::volume, &VolumeConfig::fusion, fusion_names,
-             "How overlapping fragments become one volume (docs/volumes.md, also for memory). vote: the label of most. "
-             "mean: the class with the largest mean score. blend: an image of one channel. Default vote."),
+             "How fragments become one volume (docs/volumes.md, with memory). vote: the most frequent label. mean: the "
+             "class with the largest mean score. blend: an image of one channel. Default vote."),
       of_machine(integer("volume", "in_flight", &Config::volume, &VolumeConfig::in_flight, 0, 4096,
-                         "Most volumes in memory at a time; 0: 8. Default 0.")),
+                         "Most volumes in memory; 0: 8. Default 0.")),
       of_machine(integer("volume", "memory_mib", &Config::volume, &VolumeConfig::memory_mib, 0, std::int64_t{1} << 30,
-                         "Memory for networks and volumes, in MiB; other work waits. 0: four fifths of the available "
-                         "memory. Default 0.")),
+                         "Memory for networks and volumes, in MiB; other work waits. 0: four fifths of what is "
+                         "available. Default 0.")),
   };
 }
 

@@ -168,8 +168,8 @@ std::vector<std::uint64_t> ring_counts(int window) {
 
 StatisticEntry radial_statistic() {
   return {{radial_name, "Radial profile",
-           "Writes radial.npy: means of the values over rings of |k|, rounded to 0 to N/2. Memory: 6 bytes per "
-           "coefficient of a window and thread, 8 with linear. Default false.",
+           "Writes radial.npy: means over rings of |k|, rounded to 0 to N/2. Memory: 6 bytes per coefficient of a "
+           "window and thread, 8 with linear. Default false.",
            "", counters, findings},
           make_collector};
 }

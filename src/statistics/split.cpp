@@ -95,8 +95,8 @@ SpectrumSums background_sums(const SpectrumSums& all, const SpectrumSums& tissue
 
 StatisticEntry split_statistic() {
   return {{split_name, "Tissue and background",
-           "Also counts windows with at least tissue.share of tissue, and others, separately: in slides.csv, "
-           "tissue_histograms.npy and background_histograms.npy. Memory: 16 bytes per bin for each slide and thread. "
+           "Also counts windows with at least tissue.share of tissue, and others, apart: in slides.csv, "
+           "tissue_histograms.npy and background_histograms.npy. Memory: 16 bytes per bin, slide and thread. "
            "Default false.",
            "tissue", counters, findings}};
 }
