@@ -24,8 +24,8 @@ ConfigKey channels_key(std::string_view name, std::vector<double> ModelConfig::*
 
 ConfigKey model_range_key() {
   ConfigKey key = plain("model", "range", KeyKind::range, &Config::model, &ModelConfig::range,
-                        "Values mapped to 0 and the largest sample. Others are clamped in images, and fail classes "
-                        "without activation. [0.0, 0.0]: open, [0.0, 1.0]. Default [0.0, 0.0].");
+                        "Values mapped to 0 and the largest sample. Others are clamped in images, and fail the slide "
+                        "in classes without activation. [0.0, 0.0]: open, [0.0, 1.0]. Default [0.0, 0.0].");
   key.check = [](const ConfigValue& value) {
     const auto& [low, high] = std::get<std::array<double, 2>>(value);
     if (low == 0.0 && high == 0.0) return std::string();
@@ -55,8 +55,8 @@ std::vector<ConfigKey> model_keys() {
   static const std::vector<std::string> batches_names = {"auto", "slide", "mixed"};
   return {
       path("model", "file", &Config::model, &ModelConfig::file,
-           "Network, an ONNX file. Open keys take their value from [model] in MODEL.toml beside it, else what follows "
-           "\"open\". Default \"\"."),
+           "Network, an ONNX file. Open keys take their value from [model] in MODEL.toml, the file of the same name "
+           "with .toml, else what follows \"open\". Default \"\"."),
       integer("model", "tile", &Config::model, &ModelConfig::tile, 0, 8192,
               "Side T of tiles, in pixels; 0: open, the network's own. Memory: two rows of output tiles. Default 0."),
       integer("model", "overlap", &Config::model, &ModelConfig::overlap, -1, 4096,
@@ -75,7 +75,7 @@ std::vector<ConfigKey> model_keys() {
                   "Micrometres per pixel of tiles, 0.001 to 1000, from the coarsest finer level. 0: open, the level's. "
                   "Default 0.0."),
       or_minus_one(real("model", "mpp_tolerance", &Config::model, &ModelConfig::mpp_tolerance, -1.0, most_mpp_tolerance,
-                        "Share by which a level's pixels may differ from model.mpp, 0 to 0.25, and are used unchanged. "
+                        "Share by which a level's pixels may differ from model.mpp to be used unchanged, 0 to 0.25. "
                         "Coarser levels fail the slide. -1: open, 0.02. Default -1.0.")),
       choice("model", "output", &Config::model, &ModelConfig::output, output_names,
              "What the network returns. image: pixels. classes: a channel per class. labels: one channel of whole "
