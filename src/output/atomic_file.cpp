@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <slidestream/error.hpp>
 #include <system_error>
 
@@ -77,16 +76,28 @@ void AtomicFile::replace() {
 
 void AtomicFile::fail(int code) const { throw_output_error(code, path_.string() + ": " + reason_of(code, path_)); }
 
+namespace {
+
+/// Whether the process that chose a temporary name is dead.
+bool is_gone(const NamedProcess& process) {
+  if (process.pid <= 0) return false;
+  const bool is_number_of_this = process.pid == ::getpid();
+  const ProcessState found = state_of(process.pid);
+  if (!is_number_of_this && has_ended(process.pid, found)) return true;
+  // Another process may have its number. Where /proc doesn't show both starts, or is another namespace's, the number
+  // alone counts.
+  const std::int64_t start = is_number_of_this ? own_start() : found.start;
+  return process.start > 0 && start > 0 && start != process.start && own_start() > 0;
+}
+
+}  // namespace
+
 void remove_leftovers(const std::filesystem::path& folder) noexcept {
   try {
     std::error_code code;
     for (const auto& entry : std::filesystem::directory_iterator(folder, code)) {
-      const std::string name = entry.path().filename().string();
-      if (!name.starts_with(temporary_prefix) || !name.ends_with(temporary_suffix)) continue;
-      const auto process = static_cast<::pid_t>(std::atol(name.c_str() + temporary_prefix.size()));
-      if (process > 0 && process != ::getpid() && has_ended(process)) {
-        std::filesystem::remove_all(entry.path(), code);
-      }
+      const auto process = process_in(entry.path().filename().string());
+      if (process && is_gone(*process)) std::filesystem::remove_all(entry.path(), code);
     }
   } catch (const std::exception&) {
     // They are in nobody's way.

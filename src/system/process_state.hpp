@@ -16,6 +16,10 @@ struct ProcessState {
 
 ProcessState state_of(std::int64_t pid);
 
+/// `start` of this process, which no other with its number has until the machine starts again. 0: /proc shows nothing,
+/// or numbers that aren't those of this process's namespace.
+std::int64_t own_start();
+
 /// Whether no process has that number, or one that ended and whose parent hasn't asked how. While other threads of it
 /// are left it lives: they may still write.
 bool has_ended(std::int64_t pid, const ProcessState& state);

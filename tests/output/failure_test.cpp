@@ -4,14 +4,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <slidestream/error.hpp>
 #include <string>
+#include <vector>
 
 #include "output/atomic_file.hpp"
 #include "output/folders.hpp"
 #include "sample_run.hpp"
+#include "sink/temporary_name.hpp"
 #include "support/test_data.hpp"
 #include "support/test_slides.hpp"
+#include "system/process_state.hpp"
 
 using namespace slidestream;
 
@@ -192,6 +197,75 @@ TEST_CASE("what dead processes left under temporary names goes, files and folder
        {dead + "-0.txt", living + "-0.tmp", living + "-1.tmp/a.h5", std::string("mine.tmp")}) {
     CHECK_MESSAGE(fs::exists(folder / name), name);
   }
+}
+
+TEST_CASE("what a dead process left goes when another has its number now, and what a living one has stays") {
+  const ::pid_t other = ::getppid();
+  const std::int64_t start = state_of(other).start;
+  if (start < 2 || own_start() < 2) {
+    test::report_skipped("/proc shows no starts of processes");
+    return;
+  }
+  const auto name_of = [](::pid_t pid, std::int64_t began, int count) {
+    return ".slidestream-" + std::to_string(pid) + "-" + std::to_string(began) + "-" + std::to_string(count) + ".tmp";
+  };
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> dead = {name_of(other, start - 1, 0), name_of(other, start + 1, 1),
+                                         name_of(::getpid(), own_start() - 1, 2)};
+  const std::vector<std::string> kept = {
+      name_of(other, start, 3), name_of(other, 0, 4), name_of(::getpid(), own_start(), 5),
+      ".slidestream-" + std::to_string(other) + "-6.tmp", ".slidestream-" + std::to_string(::getpid()) + "-7.tmp"};
+  for (const auto* names : {&dead, &kept}) {
+    for (const std::string& name : *names) folder.write(name, std::string("x"));
+  }
+  const AtomicFile mine(folder / "mine");
+  fs::path made;
+  for (const auto& entry : fs::directory_iterator(folder.path())) {
+    const std::string name = entry.path().filename().string();
+    if (std::ranges::find(dead, name) == dead.end() && std::ranges::find(kept, name) == kept.end()) made = entry.path();
+  }
+  remove_leftovers(folder.path());
+  for (const std::string& name : dead) CHECK_FALSE_MESSAGE(fs::exists(folder / name), name);
+  for (const std::string& name : kept) CHECK_MESSAGE(fs::exists(folder / name), name);
+  CHECK(fs::exists(made));
+  const auto process = process_in(made.filename().string());
+  REQUIRE(process);
+  CHECK(process->pid == ::getpid());
+  CHECK(process->start == own_start());
+}
+
+TEST_CASE("a forked process has its own start in its temporary names") {
+  if (own_start() == 0) {
+    test::report_skipped("/proc shows no starts of processes");
+    return;
+  }
+  const std::string before = temporary_name("a").filename().string();
+  const ::pid_t child = ::fork();
+  if (child == 0) {
+    const auto process = process_in(temporary_name("a").filename().string());
+    ::_exit(process && process->pid == ::getpid() && process->start == own_start() ? 0 : 1);
+  }
+  REQUIRE(child > 0);
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(process_in(before)->pid == ::getpid());
+}
+
+TEST_CASE("temporary names that no version made are of no process") {
+  for (const char* name : {".slidestream-.tmp", ".slidestream-12.tmp", ".slidestream-12-.tmp", ".slidestream--12-1.tmp",
+                           ".slidestream-12-3-4-5.tmp", ".slidestream-12-x.tmp", ".slidestream-12-3-4",
+                           ".slidestream-earlier", ".slidestream-99999999999-1.tmp", ".slidestream-1e3-1.tmp"}) {
+    CHECK_MESSAGE(!process_in(name), name);
+  }
+  const auto earlier = process_in(".slidestream-12-3.tmp");
+  REQUIRE(earlier);
+  CHECK(earlier->pid == 12);
+  CHECK(earlier->start == 0);
+  const auto now = process_in(".slidestream-12-3-4.tmp");
+  REQUIRE(now);
+  CHECK(now->pid == 12);
+  CHECK(now->start == 3);
 }
 
 TEST_CASE("a process that ended and wasn't asked how is dead: what it left under temporary names goes") {
