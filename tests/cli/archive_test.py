@@ -15,6 +15,7 @@ import time
 import unittest
 
 from program_test import ENVIRONMENT, LONG, PIPELINE, Case, run
+from time_limits import time_limit  # noqa: E402
 
 
 def ubsan_lacks_a_pipe(result):
@@ -318,7 +319,7 @@ class Resume(ArchiveCase):
     def test_a_file_beyond_the_limit_is_an_error_of_one_line(self):
         slides = self.tiny_slides(2)
         limited = subprocess.run(["bash", "-c", 'ulimit -f 20; exec "$0" "$@"', PIPELINE, slides, "--out", self.out],
-                                 capture_output=True, text=True, env=ENVIRONMENT, timeout=60)
+                                 capture_output=True, text=True, env=ENVIRONMENT, timeout=time_limit(60))
         self.assertIn(limited.returncode, (2, 3), limited.stderr)
         self.assertEqual(len([line for line in limited.stderr.splitlines() if " error: " in line]), 1, limited.stderr)
         self.assertIn("File too large", limited.stderr)
@@ -456,7 +457,7 @@ class Deaths(ArchiveCase):
                                    text=True, env=ENVIRONMENT)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
-        deadline = time.monotonic() + 100
+        deadline = time.monotonic() + time_limit(100)
         while True:
             self.assertLess(time.monotonic(), deadline)
             self.assertIsNone(process.poll())
@@ -524,7 +525,7 @@ class Deaths(ArchiveCase):
 
         def start():
             return subprocess.run(["bash", "-c", 'trap "" XFSZ; ulimit -f 2000; exec "$0" "$@"', PIPELINE, *map(str, arguments)],
-                                  capture_output=True, text=True, env=ENVIRONMENT, timeout=120)
+                                  capture_output=True, text=True, env=ENVIRONMENT, timeout=time_limit(120))
 
         first = start()
         self.assertEqual(first.returncode, 3, first.stderr)
@@ -553,7 +554,7 @@ class Deaths(ArchiveCase):
                                        env=ENVIRONMENT)
             self.addCleanup(process.wait)
             self.addCleanup(process.kill)
-            deadline = time.monotonic() + 100
+            deadline = time.monotonic() + time_limit(100)
             def is_at_work():
                 # Those of the process before are removed at any moment.
                 with contextlib.suppress(FileNotFoundError):
@@ -567,10 +568,10 @@ class Deaths(ArchiveCase):
                 time.sleep(0.01)
             process.send_signal(signal.SIGINT)
             process.send_signal(signal.SIGTERM)
-            self.assertIn(process.wait(timeout=100), (130, 143))
+            self.assertIn(process.wait(timeout=time_limit(100)), (130, 143))
         # Died of the slide three times, it would have been given up.
         status = subprocess.run([PIPELINE, *map(str, [*arguments, "--set", "input.max_seconds=0.1"])], capture_output=True,
-                                text=True, env=ENVIRONMENT, timeout=100)
+                                text=True, env=ENVIRONMENT, timeout=time_limit(100))
         self.assertNotIn("died", status.stderr)
         self.assertEqual(self.sql("SELECT CAST(value AS TEXT) FROM meta WHERE name = 'deaths'"), [("",)])
 
@@ -670,7 +671,7 @@ class Owners(ArchiveCase):
                 if how == "replaced":
                     self.assertEqual(run(self.slide(), "--out", out).returncode, 0)
                     other = results(out)
-                _, errors = process.communicate(timeout=120)
+                _, errors = process.communicate(timeout=time_limit(120))
                 self.assertEqual(process.returncode, 3)
                 lines = [line for line in errors.splitlines() if "error" in line]
                 self.assertEqual(len(lines), 1, errors)
@@ -684,7 +685,7 @@ class Owners(ArchiveCase):
         small = self.slide("tiny-1-384x320", "384x320", "--seed", "2", "--tile", "128")
         for number in range(1500):
             shutil.copy(small, slides / f"{number}.svs")
-        self.assertEqual(run(slides, "--out", self.out, "-q", timeout=250).returncode, 0)
+        self.assertEqual(run(slides, "--out", self.out, "-q", timeout=time_limit(250)).returncode, 0)
         for number, delay in enumerate((0, 0.1, 0.2, 0.3, 0.4, 0.5)):
             elsewhere = self.folder / f"elsewhere-{number}"
             started = self.out / "run.sqlite-started"
@@ -704,7 +705,7 @@ class Owners(ArchiveCase):
             time.sleep(delay)
             self.out.rename(elsewhere)
             self.out.mkdir()
-            _, errors = process.communicate(timeout=120)
+            _, errors = process.communicate(timeout=time_limit(120))
             if process.returncode == 0:
                 # It had ended, or was about to.
                 self.assertIn(sorted(path.name for path in self.out.iterdir())[:1], ([], ["corpus.json"]))
@@ -728,13 +729,13 @@ class Owners(ArchiveCase):
         self.wait_until(lambda: is_stopping() or first.poll() is not None)
         second = run(self.slide(), "--out", self.out, *LONG)
         self.assertEqual(second.returncode, 0, second.stderr)
-        self.assertEqual(first.wait(timeout=100), 143)
+        self.assertEqual(first.wait(timeout=time_limit(100)), 143)
 
     def test_a_first_signal_gives_the_ledger_back(self):
         process = self.start(self.slide(), self.large_slide(), "--out", self.out, *LONG)
         self.wait_until_done(1)
         process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(timeout=100), 143)
+        self.assertEqual(process.wait(timeout=time_limit(100)), 143)
         self.assertEqual(self.sql("SELECT count(*) FROM owner"), [(0,)])
         self.assertEqual(self.sql("SELECT state FROM slides ORDER BY position"), [("done",), ("pending",)])
         self.assertIn("stopped", run("status", self.out).stdout)
@@ -759,7 +760,7 @@ class Limits(ArchiveCase):
             for name, words in ("folder", [slides, "--out"]), ("file", ["convert", slides / "slide-000.svs"]):
                 out = self.folder / f"{name}-{most}.ome.tif"
                 with self.subTest(most=most, name=name):
-                    result = run(*words, out, timeout=100,
+                    result = run(*words, out, timeout=time_limit(100),
                                  preexec_fn=lambda most=most: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most)))
                     if ubsan_lacks_a_pipe(result):
                         continue
@@ -1205,7 +1206,7 @@ class Manifests(ArchiveCase):
         manifest.write_bytes(b"\xef\xbb\xbf# a comment\r\n\r\n   \nslides/slide-000.svs\r\n" + bytes(slides) +
                              b"/slide-000.svs\nslides/../slides/slide-001.svs\n#slides/none.svs\nslides/\xff\xfe.svs\n"
                              b"slides/gone.svs\nslides/slide-002.svs")
-        result = subprocess.run([PIPELINE, str(manifest), "--out", str(self.out)], capture_output=True, timeout=60)
+        result = subprocess.run([PIPELINE, str(manifest), "--out", str(self.out)], capture_output=True, timeout=time_limit(60))
         self.assertEqual(result.returncode, 1, result.stderr)
         with open(self.out / "slides.csv", "rb") as file:
             rows = file.read().split(b"\r\n")[1:-1]
@@ -1213,7 +1214,7 @@ class Manifests(ArchiveCase):
         self.assertEqual(names, [b"slide-000.svs", b"slide-001.svs", b"\xff\xfe.svs", b"gone.svs", b"slide-002.svs"])
         self.assertEqual([row.split(b",")[1] for row in rows], [b"done", b"done", b"done", b"failed", b"done"])
         self.assertIn(b"counted once", result.stderr)
-        again = subprocess.run([PIPELINE, str(manifest), "--out", str(self.out)], capture_output=True, timeout=60)
+        again = subprocess.run([PIPELINE, str(manifest), "--out", str(self.out)], capture_output=True, timeout=time_limit(60))
         self.assertIn(b"skipped as done: 4 of 5 slides", again.stderr)
 
     def test_a_line_that_is_no_path_and_a_folder_that_is_not_there(self):

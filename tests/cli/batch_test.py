@@ -16,11 +16,12 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "sink"))
 from big_tiff import BigTiff  # noqa: E402
 from program_test import ENVIRONMENT, PIPELINE, Case, run
+from time_limits import time_limit  # noqa: E402
 
 
 def run_with(preparation, *arguments, **options):
     """As `run`, in a process that `preparation` prepares."""
-    return subprocess.run([PIPELINE, *map(str, arguments)], capture_output=True, text=True, timeout=120, env=ENVIRONMENT,
+    return subprocess.run([PIPELINE, *map(str, arguments)], capture_output=True, text=True, timeout=time_limit(120), env=ENVIRONMENT,
                           input="", preexec_fn=preparation, **options)
 
 
@@ -386,7 +387,7 @@ class Statuses(BatchCase):
         both = [subprocess.Popen([PIPELINE, "merge", self.folder / "1", "--out", out, "-q", *more],
                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
                 for _ in range(2)]
-        errors = [process.communicate(timeout=60)[1] for process in both]
+        errors = [process.communicate(timeout=time_limit(60))[1] for process in both]
         self.assertIn(0, [process.returncode for process in both], errors)
         for process, error in zip(both, errors):
             self.assertIn(process.returncode, (0, 2), errors)
@@ -1037,7 +1038,7 @@ class Json(BatchCase):
         self.assertEqual({pathlib.Path(one["first"]).name for one in compared["slides"]}, {names[0], names[2]})
         # What fails is told of with the bytes themselves.
         (slides / os.fsdecode(b"b\xe4d.svs")).write_bytes(b"no slide")
-        subprocess.run([PIPELINE, str(slides), "--out", str(self.out)], capture_output=True, env=ENVIRONMENT, timeout=120, check=False)
+        subprocess.run([PIPELINE, str(slides), "--out", str(self.out)], capture_output=True, env=ENVIRONMENT, timeout=time_limit(120), check=False)
         failure, = self.document("status", "--json", self.out)["failures"]
         self.assertTrue(failure["path"].endswith("/b\\xe4d.svs"), failure)
 
@@ -1098,7 +1099,7 @@ class Permissions(BatchCase):
         for journal, lines in changes.items():
             out = self.folder / journal
             self.assertDone(run(slides, "--out", out, "--set", f"output.journal={journal}"))
-            subprocess.run([sys.executable, "-c", die, out / "run.sqlite", *lines], timeout=120, check=False)
+            subprocess.run([sys.executable, "-c", die, out / "run.sqlite", *lines], timeout=time_limit(120), check=False)
             self.assertTrue((out / f"run.sqlite-{'wal' if journal == 'wal' else 'journal'}").stat().st_size)
             for folder in self.folder, out, temporary:
                 folder.chmod(0o777)
@@ -1106,7 +1107,7 @@ class Permissions(BatchCase):
             before = {file.name: file.read_bytes() for file in out.iterdir() if file.is_file()}
             for words in ["status", out], ["verify", out], ["compare", out, out], ["merge", out, "--out", self.folder / f"{journal}-all"]:
                 with self.subTest(journal, words=words):
-                    result = subprocess.run([PIPELINE, *map(str, words)], capture_output=True, text=True, timeout=120,
+                    result = subprocess.run([PIPELINE, *map(str, words)], capture_output=True, text=True, timeout=time_limit(120),
                                             env={**ENVIRONMENT, "TMPDIR": str(temporary)}, input="", preexec_fn=other)
                     self.assertDone(result)
                     self.assertEqual({file.name: file.read_bytes() for file in out.iterdir() if file.is_file()}, before)
@@ -1114,7 +1115,7 @@ class Permissions(BatchCase):
             (out / "run.sqlite").chmod(0o644)
             # Without a place for a copy one line says whose the file is.
             if os.geteuid() == 0 and journal == "rollback":
-                result = subprocess.run([PIPELINE, "status", out], capture_output=True, text=True, timeout=120, input="",
+                result = subprocess.run([PIPELINE, "status", out], capture_output=True, text=True, timeout=time_limit(120), input="",
                                         env={**ENVIRONMENT, "TMPDIR": "/proc"}, preexec_fn=other)
                 self.assertOneLine(result, 2, f"{out}/run.sqlite: ", "unfinished work", "permissions 0644", "can't write it")
 

@@ -32,6 +32,7 @@ from big_tiff import BigTiff  # noqa: E402
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import quick_storage  # noqa: E402,F401
+from time_limits import time_limit  # noqa: E402
 
 DISTRIBUTION = "/usr/bin/python3"
 try:
@@ -336,7 +337,7 @@ class Batch:
     def run(self, *arguments):
         try:
             result = subprocess.run([PIPELINE, *map(str, arguments)], capture_output=True, encoding="utf-8",
-                                    errors="backslashreplace", timeout=300,
+                                    errors="backslashreplace", timeout=time_limit(300),
                                     env={**os.environ, "LC_ALL": "C.UTF-8"}, stdin=subprocess.DEVNULL, check=False)
         except subprocess.TimeoutExpired as error:
             raise AssertionError(f"{arguments[0]} hangs: {error.stderr}") from error

@@ -21,6 +21,7 @@ from big_tiff import BigTiff  # noqa: E402
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import quick_storage  # noqa: E402,F401
+from time_limits import time_limit  # noqa: E402
 
 # The distribution's Python has NumPy and Pillow, whichever comes first on the PATH; one test wants them.
 DISTRIBUTION = "/usr/bin/python3"
@@ -40,7 +41,7 @@ LARGE = 16384
 
 
 def run(*arguments, **options):
-    return subprocess.run([PIPELINE, *map(str, arguments)], capture_output=True, text=True, timeout=120, env=ENVIRONMENT,
+    return subprocess.run([PIPELINE, *map(str, arguments)], capture_output=True, text=True, timeout=time_limit(120), env=ENVIRONMENT,
                           stdin=subprocess.DEVNULL, check=False, **options)
 
 
@@ -91,7 +92,7 @@ class Case(unittest.TestCase):
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
         self.addCleanup(process.communicate)
         self.addCleanup(process.kill)
-        end = time.monotonic() + 60
+        end = time.monotonic() + time_limit(60)
         while not any(path.stat().st_size > 1 << 20 for path in self.folder.rglob("*.partial.ome.tif")):
             self.assertLess(time.monotonic(), end)
             self.assertIsNone(process.poll())
@@ -174,7 +175,7 @@ class Folder(Case):
         slide = self.large_slide()
         process = self.start("convert", slide, self.slide(), "--out", self.out)
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        process.communicate(timeout=time_limit(60))
         self.assertEqual(process.returncode, 130)
         image = self.out / "images" / "large.identity.ome.tif"
         partial = self.out / "images" / "large.identity.partial.ome.tif"
@@ -203,7 +204,7 @@ class Folder(Case):
         self.slide("medium", "4096x4096", "--distinct", 16)
         command = ["bash", "-c", 'trap "" XFSZ; ulimit -f 1000; exec "$@"', "-", PIPELINE, "convert", self.slide(),
                    self.slide("medium"), "--out", self.out, "--compression", "none", "--threads", 1]
-        result = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=ENVIRONMENT, timeout=60)
+        result = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=ENVIRONMENT, timeout=time_limit(60))
         self.assertEqual(result.returncode, 3, result.stderr)
         self.assertIn("partial.ome.tif: File too large", result.stderr)
         self.assertTrue((self.out / "slides.csv").exists())
@@ -260,7 +261,7 @@ class OneFile(Case):
         self.assertEqual(self.file.read_bytes(), b"before")
         process = self.start("convert", self.large_slide(), self.file, "--overwrite")
         process.kill()
-        process.wait(timeout=60)
+        process.wait(timeout=time_limit(60))
         self.assertEqual(self.file.read_bytes(), b"before")
         self.assertEqual(info(self.folder / "small.partial.ome.tif")["levels"][0]["width"], LARGE)
         self.assertDone(run("convert", self.slide(), self.file, "--overwrite"))
@@ -271,7 +272,7 @@ class OneFile(Case):
         for number in signal.SIGINT, signal.SIGTERM:
             process = self.start("convert", self.large_slide(), self.file)
             process.send_signal(number)
-            _, messages = process.communicate(timeout=60)
+            _, messages = process.communicate(timeout=time_limit(60))
             self.assertEqual(process.returncode, 128 + number)
             self.assertIn(f"interrupted: {self.file} isn't written", messages)
             self.assertEqual(self.files(), ["small.partial.ome.tif"])
@@ -380,7 +381,7 @@ class OneFile(Case):
         self.file.write_bytes(b"before")
         command = ["bash", "-c", 'trap "" XFSZ; ulimit -f 200; exec "$@"', "-", PIPELINE, "convert", self.slide(), self.file,
                    "--overwrite", "--compression", "none"]
-        result = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=ENVIRONMENT, timeout=60)
+        result = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=ENVIRONMENT, timeout=time_limit(60))
         self.assertEqual(result.returncode, 3, result.stderr)
         self.assertIn("small.partial.ome.tif: File too large", result.stderr)
         self.assertEqual(self.file.read_bytes(), b"before")

@@ -17,6 +17,7 @@ import dicom_file
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import quick_storage  # noqa: E402,F401
+from time_limits import time_limit  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PYTHON = ROOT / "build" / "python" / "bin" / "python3"
@@ -46,7 +47,7 @@ EMPTY_NAMES = ("PatientName", "PatientID", "PatientBirthDate", "PatientSex", "St
 
 
 def run(*arguments, **options):
-    return subprocess.run([PIPELINE, *map(str, arguments)], capture_output=True, text=True, timeout=200,
+    return subprocess.run([PIPELINE, *map(str, arguments)], capture_output=True, text=True, timeout=time_limit(200),
                           env={**os.environ, "LC_ALL": "C.UTF-8", "TERM": "dumb"}, stdin=subprocess.DEVNULL, check=False,
                           **options)
 

@@ -14,6 +14,7 @@ import unittest
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import quick_storage  # noqa: E402,F401
+from time_limits import time_limit  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PYTHON = ROOT / "build" / "python" / "bin" / "python3"
@@ -50,7 +51,7 @@ class Case(unittest.TestCase):
         """The program where SLIDESTREAM_OPENSLIDE names a library; None: it isn't set."""
         inherited = {name: value for name, value in os.environ.items() if name != "SLIDESTREAM_OPENSLIDE"}
         named = {} if library is None else {"SLIDESTREAM_OPENSLIDE": str(library)}
-        return subprocess.run([PIPELINE, *map(str, arguments)], capture_output=True, text=True, timeout=200,
+        return subprocess.run([PIPELINE, *map(str, arguments)], capture_output=True, text=True, timeout=time_limit(200),
                               env={**inherited, "LC_ALL": "C.UTF-8", "TERM": "dumb", **named, **environment},
                               stdin=subprocess.DEVNULL, check=False)
 
@@ -198,7 +199,7 @@ class Library(Case):
         trap.mkdir()
         (trap / "__init__.py").write_text("raise SystemExit('loaded')")
         (trap / "libopenslide.so.1").write_bytes(b"no library")
-        result = subprocess.run([PIPELINE, "info", str(slide)], capture_output=True, text=True, timeout=60,
+        result = subprocess.run([PIPELINE, "info", str(slide)], capture_output=True, text=True, timeout=time_limit(60),
                                 cwd=self.folder, check=False,
                                 env={**os.environ, "SLIDESTREAM_OPENSLIDE": "", "PYTHONPATH": str(self.folder)})
         self.assertNotIn(str(trap), result.stdout + result.stderr)

@@ -22,6 +22,7 @@ import unittest
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import quick_storage  # noqa: E402,F401
+from time_limits import time_limit  # noqa: E402
 
 PIPELINE = os.environ["PIPELINE"]
 ENVIRONMENT = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "xterm"}
@@ -29,7 +30,7 @@ ENVIRONMENT = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "xterm"}
 LONG = ("--threads", "1", "--set", "analysis.stride=32")
 
 
-def run(*arguments, timeout=120, **options):
+def run(*arguments, timeout=time_limit(120), **options):
     """Runs the program; standard input is empty unless `input` says otherwise."""
     options.setdefault("input", "")
     return subprocess.run(
@@ -69,7 +70,7 @@ class Case(unittest.TestCase):
         return self.slide("large", "32768x32768", "--distinct", 64)
 
     def wait_until(self, condition, seconds=100):
-        end = time.monotonic() + seconds
+        end = time.monotonic() + time_limit(seconds)
         while not condition():
             self.assertLess(time.monotonic(), end, "what was waited for doesn't come")
             time.sleep(0.02)
@@ -393,7 +394,7 @@ class Inputs(Case):
         (bad / "cut.svs").write_bytes(small.read_bytes()[:5000])
         os.mkfifo(bad / "pipe.svs")
         (bad / "loop.svs").symlink_to("loop.svs")
-        result = run(bad, small, bad / "missing.svs", "--out", self.out, "--log-level", "error", timeout=60)
+        result = run(bad, small, bad / "missing.svs", "--out", self.out, "--log-level", "error", timeout=time_limit(60))
         self.assertEqual(result.returncode, 1)
         lines = result.stderr.splitlines()
         names = ["cut.svs", "empty.svs", "folder.svs", "loop.svs", "pipe.svs", "text.svs", "missing.svs"]
@@ -419,7 +420,7 @@ class Inputs(Case):
         self.assertOneLine(several, 1, "missing.svs")
         self.assertEqual([slide["levels"][0]["width"] for slide in json.loads(several.stdout)], [1024, 512])
         os.mkfifo(self.folder / "pipe.svs")
-        self.assertOneLine(run("info", self.folder / "pipe.svs", timeout=30), 1, "pipe.svs")
+        self.assertOneLine(run("info", self.folder / "pipe.svs", timeout=time_limit(30)), 1, "pipe.svs")
 
 
 class ShortForms(Case):
@@ -581,7 +582,7 @@ class Failures(Case):
         command = [PIPELINE, self.slide(), "--out", self.out, "--set", "analysis.bins=60000"]
         for kib, status in (64, 2), (400, 3):
             limited = ["bash", "-c", f'trap "" XFSZ; ulimit -f {kib}; exec "$@"', "-", *command]
-            result = subprocess.run(list(map(str, limited)), capture_output=True, text=True, env=ENVIRONMENT, timeout=60)
+            result = subprocess.run(list(map(str, limited)), capture_output=True, text=True, env=ENVIRONMENT, timeout=time_limit(60))
             self.assertEqual(result.returncode, status, result.stderr)
             self.assertEqual(len(re.findall(r"error: .*run\.sqlite: .*: File too large", result.stderr)), 1, result.stderr)
             self.assertEqual([path.name for path in self.out.iterdir() if path.name.startswith(".")], [])
@@ -597,7 +598,7 @@ class Failures(Case):
                       ["merge", self.out, "--out", self.folder / "joined"]):
             with self.subTest(words[0]):
                 limited = ["bash", "-c", 'trap "" XFSZ; ulimit -f 64; exec "$@"', "-", PIPELINE, *words]
-                result = subprocess.run(list(map(str, limited)), capture_output=True, text=True, env=ENVIRONMENT, timeout=60)
+                result = subprocess.run(list(map(str, limited)), capture_output=True, text=True, env=ENVIRONMENT, timeout=time_limit(60))
                 self.assertOneLine(result, 3, ": File too large")
         self.assertEqual([path for path in self.folder.glob("new*")], [])
         # What is no such place is wrong use.
@@ -631,7 +632,7 @@ class Signals(Case):
             self.wait_for_start(process)
             self.wait_until_done(1, out)
             process.send_signal(number)
-            _, stderr = process.communicate(timeout=100)
+            _, stderr = process.communicate(timeout=time_limit(100))
             self.assertEqual(process.returncode, status, stderr)
             self.assertEqual([(pathlib.Path(row["path"]).name, row["status"]) for row in self.rows(out)],
                              [("small.svs", "done")])
@@ -646,7 +647,7 @@ class Signals(Case):
         time.sleep(0.5)
         begin = time.monotonic()
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=150)
+        process.communicate(timeout=time_limit(150))
         self.assertEqual(process.returncode, 143)
         self.assertLess(time.monotonic() - begin, 100)
         self.assertEqual(self.rows(), [])
@@ -662,7 +663,7 @@ class Signals(Case):
         time.sleep(0.05)
         begin = time.monotonic()
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        process.communicate(timeout=time_limit(60))
         self.assertIn(process.returncode, (130, 143))
         if process.returncode == 130:
             self.assertFalse((self.out / "slides.csv").exists())
@@ -672,7 +673,7 @@ class Signals(Case):
         process = self.start(self.slide(), "--out", self.out)
         process.stderr.close()
         process.stdout.close()
-        self.assertEqual(process.wait(timeout=60), 0)
+        self.assertEqual(process.wait(timeout=time_limit(60)), 0)
         self.assertEqual(self.rows()[0]["status"], "done")
         process.stdout = process.stderr = None
 
@@ -692,7 +693,7 @@ class Untrusted(Case):
             result = subprocess.run([PIPELINE, str(self.slide()), "-s", "operators.run=[\"model\"]", "-s", f"model.file={model}",
                                      "-s", "image.format=ome-tiff", "--out", str(self.out)],
                                     cwd=self.folder, env={**ENVIRONMENT, **environment, "PATH": "/usr/bin:/bin"},
-                                    capture_output=True, text=True, timeout=60)
+                                    capture_output=True, text=True, timeout=time_limit(60))
             self.assertNotEqual(result.returncode, 0)
             self.assertNotIn(str(self.folder / "onnxruntime"), result.stderr)
             self.assertNotIn("invalid ELF", result.stderr)
@@ -718,7 +719,7 @@ class Untrusted(Case):
 
         for make in (lambda: told.symlink_to("/dev/zero"), lambda: os.mkfifo(told), large):
             of_kind(make)
-            result = run("status", self.out, timeout=60)
+            result = run("status", self.out, timeout=time_limit(60))
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertIn("state ", result.stdout)
 
@@ -751,7 +752,7 @@ class Untrusted(Case):
             with open(os.path.join(os.fsencode(self.folder), name), "wb") as file:
                 file.write(small)
         result = subprocess.run([PIPELINE, str(self.folder), "--out", str(self.out), "--maps", "npy", "-q"],
-                                capture_output=True, timeout=60)
+                                capture_output=True, timeout=time_limit(60))
         self.assertEqual(result.returncode, 0, result.stderr)
         pairs = []
         json.loads((self.out / "corpus.json").read_text(encoding="utf-8"),
@@ -856,7 +857,7 @@ class Tracing(Case):
         # Enough for the ledger.
         command = ["bash", "-c", 'trap "" XFSZ; ulimit -f 200; exec "$@"', "-", PIPELINE, slide, "--out", self.out, "--trace",
                    file, "--set", "pipeline.strip_height=256"]
-        result = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=ENVIRONMENT, timeout=60)
+        result = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=ENVIRONMENT, timeout=time_limit(60))
         self.assertEqual(result.returncode, 3, result.stderr)
         self.assertIn("trace.json: File too large", result.stderr)
         self.assertEqual(self.rows()[0]["status"], "done")
@@ -887,7 +888,7 @@ class Tracing(Case):
         self.assertRegex(process.stderr.readline(), "transforms: |the run computes on the CPU")
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
-        self.assertEqual(process.wait(timeout=100), 130)
+        self.assertEqual(process.wait(timeout=time_limit(100)), 130)
         self.assertNested(self.trace(file)[1])
 
 
@@ -911,8 +912,8 @@ class Terminal(Case):
 
         reader = threading.Thread(target=read)
         reader.start()
-        status = process.wait(timeout=250)
-        reader.join(timeout=60)
+        status = process.wait(timeout=time_limit(250))
+        reader.join(timeout=time_limit(60))
         os.close(master)
         return status, received.decode()
 

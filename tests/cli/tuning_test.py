@@ -15,6 +15,7 @@ import time
 import unittest
 
 from program_test import ENVIRONMENT, PIPELINE, Case, run
+from time_limits import time_limit  # noqa: E402
 
 CONFIGS = pathlib.Path(__file__).parents[2] / "configs"
 # Of the slide that is swept.
@@ -148,7 +149,7 @@ class Sweep(Case):
                 break
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        output, errors = process.communicate(timeout=60)
+        output, errors = process.communicate(timeout=time_limit(60))
         self.assertEqual(process.returncode, 130, errors)
         self.assertIn("the same command goes on", errors)
         self.assertIn("median s", output)

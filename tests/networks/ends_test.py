@@ -11,6 +11,7 @@ import time
 import unittest
 
 from models_case import ENVIRONMENT, PIPELINE, Models, run, settings_of
+from time_limits import time_limit  # noqa: E402
 
 import numpy
 from big_tiff import BigTiff
@@ -83,7 +84,7 @@ class Ends(Models):
         for command in (["openslide-write-png", image, "0", "0", "0", self.WIDTH, self.HEIGHT, made], ["vips", "avg", image]):
             if shutil.which(command[0]) is None:
                 continue
-            done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=60, check=False)
+            done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=time_limit(60), check=False)
             self.assertEqual((done.returncode, done.stderr), (0, ""), command)
 
     def test_a_signal_ends_what_a_network_is_at_and_the_same_command_makes_its_slide(self):
@@ -97,7 +98,7 @@ class Ends(Models):
                                      self.slide, *command)
         process.send_signal(signal.SIGTERM)
         process.send_signal(signal.SIGCONT)
-        _, said = process.communicate(timeout=100)
+        _, said = process.communicate(timeout=time_limit(100))
         self.assertEqual(process.returncode, 143, said)
         self.assertNotIn(self.status(out), (["done"], ["failed"]))
         self.assertEqual(self.table(out, "failures.csv"), [])
@@ -113,7 +114,7 @@ class Ends(Models):
         self.wait_for(process, (out / "images" / "slide.model.partial.ome.tif").exists)
         time.sleep(0.3)
         process.send_signal(signal.SIGTERM)
-        _, said = process.communicate(timeout=100)
+        _, said = process.communicate(timeout=time_limit(100))
         self.assertEqual(process.returncode, 143, said)
         # On a busy machine a short limit may be over before the network begins.
         for limit in 1, 5, 20:
@@ -151,7 +152,7 @@ class Ends(Models):
             self.look(partial)
             before = self.tiles(partial, whole)
             process.kill()
-            process.communicate(timeout=100)
+            process.communicate(timeout=time_limit(100))
             after = self.tiles(partial, whole)
             self.assertLessEqual(before, after)
             self.assertLess(after, all_tiles)
@@ -200,7 +201,7 @@ class Ends(Models):
                 break
         time.sleep(seconds + 0.5)
         process.send_signal(signal.SIGCONT)
-        _, said = process.communicate(timeout=100)
+        _, said = process.communicate(timeout=time_limit(100))
         self.assertEqual(process.returncode, 1, said)
         [failure] = self.table(out, "failures.csv")
         self.assertIn("stitch.deadline_seconds had passed", failure["cause"])
@@ -217,7 +218,7 @@ class Ends(Models):
             with contextlib.suppress(FileNotFoundError):
                 begun = partial.stat().st_mtime_ns != before
         process.kill()
-        process.communicate(timeout=100)
+        process.communicate(timeout=time_limit(100))
         self.assertFalse(table.exists())
         self.must(self.slide, "-o", out, *command, "-s", "model.sessions=4", "-s", "stitch.mode=strict", "--retry-failed")
         self.assertEqual(self.status(out), ["done"])

@@ -30,6 +30,7 @@ if not (pathlib.Path(os.environ["MODELS"]) / "identity.onnx").exists():
 sys.path[:0] = [str(ROOT / "tests" / folder) for folder in ("sink", "support")]
 os.environ.setdefault("WRITE_IMAGE", "")
 import quick_storage  # noqa: E402,F401
+from time_limits import time_limit  # noqa: E402
 from folder_image import zarr_arrays  # noqa: E402
 
 PIPELINE = os.environ["PIPELINE"]
@@ -41,7 +42,7 @@ DATA = pathlib.Path(os.environ.get("SLIDESTREAM_TEST_DATA", ROOT.parent / "share
 
 
 def run(*arguments, **options):
-    return subprocess.run([PIPELINE, *map(str, arguments)], capture_output=True, text=True, timeout=250, env=ENVIRONMENT,
+    return subprocess.run([PIPELINE, *map(str, arguments)], capture_output=True, text=True, timeout=time_limit(250), env=ENVIRONMENT,
                           stdin=subprocess.DEVNULL, check=False, **options)
 
 

@@ -18,6 +18,7 @@ import zipfile
 
 # Where packages are missing this ends, or begins anew with a Python that has them.
 from models_case import DATA, ENVIRONMENT, FINDING, MODELS, PIPELINE, ROOT, Models, level0, run, settings_of
+from time_limits import time_limit  # noqa: E402
 
 import h5py
 import numpy
@@ -553,7 +554,7 @@ class Failures(Models):
                     file.seek(0)
                     file.write(bytes([first ^ 1]))
             process.send_signal(signal.SIGCONT)
-            _, told = process.communicate(timeout=250)
+            _, told = process.communicate(timeout=time_limit(250))
             self.assertEqual(process.returncode, 3, told)
             self.assertIn("the network's files have changed while the run was under way", told)
             self.assertEqual(self.table(out), [])
@@ -585,7 +586,7 @@ class Failures(Models):
         self.assertTrue(os.WIFSTOPPED(status), status)
         os.utime(network, (1, 1))
         process.send_signal(signal.SIGCONT)
-        _, told = process.communicate(timeout=250)
+        _, told = process.communicate(timeout=time_limit(250))
         self.assertEqual(process.returncode, 3, told)
         self.assertIn("the network's files have changed while ", told)
         self.assertEqual(list(images.iterdir()), [])
@@ -760,7 +761,7 @@ class Documents(Models):
             for page in "README.md", "docs/models.md":
                 self.assertIn(command, (ROOT / page).read_text(encoding="utf-8"))
             done = subprocess.run(["bash", "-c", command], cwd=here, env=environment, capture_output=True, text=True,
-                                  timeout=250, check=False)
+                                  timeout=time_limit(250), check=False)
             self.assertEqual(done.returncode, 0, f"{command}: {done.stderr}")
         self.assertTrue((here / "classes" / "images" / "slide.model.ome.tif").exists())
         page = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")

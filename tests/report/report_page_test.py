@@ -20,6 +20,7 @@ import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 from program_test import Case, run  # noqa: E402
+from time_limits import time_limit  # noqa: E402
 
 from browser import Browser, find_browser  # noqa: E402
 
@@ -109,7 +110,7 @@ class ReportCase(Case):
             shutil.copy(source, folder / name)
         return run(folder, "--out", self.out, *options)
 
-    def report(self, *arguments, status=0, timeout=120):
+    def report(self, *arguments, status=0, timeout=time_limit(120)):
         result = run("report", *(arguments or [self.out]), "--html", self.html, timeout=timeout)
         self.assertEqual(result.returncode, status, result.stderr)
         return result
@@ -549,7 +550,7 @@ class Archive(BrowserCase):
 
     def test_an_archive_stays_usable(self):
         self.make_archive()
-        result = self.report(timeout=900)
+        result = self.report(timeout=time_limit(900))
         self.assertIn("3,505 slides", result.stdout)
         self.assertLessEqual(self.html.stat().st_size, 20_000_000)
         thumbnails = data_of(self.html)["pictures"]

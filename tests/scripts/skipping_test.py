@@ -94,6 +94,13 @@ class Script(unittest.TestCase):
         self.assertEqual(self.status("-q", "Some", TEST_INTERPRETER="/bin/false"), 1)
         self.assertEqual(self.status(text="raise SystemExit(5)", TEST_INTERPRETER=sys.executable), 5)
 
+    def test_a_program_with_sanitizers_is_waited_for_longer(self):
+        plain = {name: value for name, value in os.environ.items() if name != "SANITIZED"}
+        for more, seconds in ({}, 120), ({"SANITIZED": "1"}, 600):
+            told = subprocess.run([sys.executable, "-B", "-c", "from time_limits import time_limit; print(time_limit(120))"],
+                                  check=True, capture_output=True, text=True, cwd=ROOT / "tests" / "support", env=plain | more)
+            self.assertEqual(told.stdout, f"{seconds}\n")
+
 
 class Registered(unittest.TestCase):
     def test_every_script_is_skipped_by_its_status(self):

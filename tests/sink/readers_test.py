@@ -42,6 +42,7 @@ from written_image import DATA, TYPES, Converted, Copied, Made, real_slides, wri
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import quick_storage  # noqa: E402,F401
 from image_libraries import OpenSlide, openslide, vips, vips_pixels, vips_resolution  # noqa: E402
+from time_limits import time_limit  # noqa: E402
 
 WRITE_IMAGE = os.environ["WRITE_IMAGE"]
 PIPELINE = os.environ.get("PIPELINE", "")
@@ -66,7 +67,7 @@ class Case(unittest.TestCase):
         return Made(self.folder, *arguments, **options)
 
     def call(self, *command):
-        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=120)
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=time_limit(120))
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 

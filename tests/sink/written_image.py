@@ -18,6 +18,7 @@ from big_tiff import BigTiff
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from image_libraries import OpenSlide, openslide  # noqa: E402
+from time_limits import time_limit  # noqa: E402
 
 WRITE_IMAGE = os.environ["WRITE_IMAGE"]
 PIPELINE = os.environ.get("PIPELINE", "")
@@ -122,7 +123,7 @@ class Converted(Made):
         info = json.loads(subprocess.run([PIPELINE, "info", "--json", slide], capture_output=True, check=True).stdout)
         self.mpp = info["mpp"] or 0.25
         done = subprocess.run([PIPELINE, "convert", slide, self.file, "--compression", compression, "--quiet", "--level",
-                               str(number), "--set", f"input.mpp={self.mpp}"], capture_output=True, text=True, timeout=120)
+                               str(number), "--set", f"input.mpp={self.mpp}"], capture_output=True, text=True, timeout=time_limit(120))
         self.mpp *= 2 ** number
         assert done.returncode == 0, done.stderr
         self.levels = levels
@@ -144,7 +145,7 @@ class Copied(Made):
         self.file = folder / f"{slide.stem}-copy.ome.tif"
         self.mpp = 0.25
         done = subprocess.run([PIPELINE, "convert", slide, self.file, "--compression", "copy", "--quiet", "--set",
-                               "input.mpp=0.25"], capture_output=True, text=True, timeout=120)
+                               "input.mpp=0.25"], capture_output=True, text=True, timeout=time_limit(120))
         assert done.returncode == 0, done.stderr
         self.compression = "jpeg"
         with BigTiff(self.file) as tiff:
@@ -155,6 +156,6 @@ class Copied(Made):
 
 def write(file, width, height, *options, status=0, environment=None):
     done = subprocess.run([WRITE_IMAGE, file, str(width), str(height), *options], capture_output=True, text=True,
-                          timeout=120, env={**os.environ, **(environment or {})})
+                          timeout=time_limit(120), env={**os.environ, **(environment or {})})
     assert done.returncode == status, done.stderr
     return done.stderr

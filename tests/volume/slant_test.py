@@ -8,6 +8,7 @@ import unittest
 
 # Where packages are missing this ends, or begins anew with a Python that has them.
 from volume_case import ENVIRONMENT, PIPELINE, ROOT, Volumes, network
+from time_limits import time_limit  # noqa: E402
 
 SCRIPT = ROOT / "bench" / "published" / "slant.py"
 
@@ -15,7 +16,7 @@ SCRIPT = ROOT / "bench" / "published" / "slant.py"
 class Slant(Volumes):
     def slant(self, *arguments):
         command = [sys.executable, "-B", SCRIPT, "--pipeline", PIPELINE, "--device", "cpu", "--json", *arguments]
-        return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=250, env=ENVIRONMENT, check=False)
+        return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=time_limit(250), env=ENVIRONMENT, check=False)
 
     def test_the_sequential_way_gives_the_same_labels(self):
         nets = self.folder / "slant"

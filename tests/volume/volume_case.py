@@ -24,6 +24,7 @@ from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import quick_storage  # noqa: E402,F401
+from time_limits import time_limit  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PIPELINE = os.environ["PIPELINE"]
@@ -42,7 +43,7 @@ def command(*arguments):
 
 
 def run(*arguments):
-    return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=250, env=ENVIRONMENT,
+    return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=time_limit(250), env=ENVIRONMENT,
                           stdin=subprocess.DEVNULL, check=False)
 
 

@@ -16,6 +16,7 @@ import unittest
 
 # Where packages are missing this ends, or begins anew with a Python that has them.
 from volume_case import ENVIRONMENT, FINDING, FRAGMENT, PIPELINE, ROOT, Model, Volumes, command, network, run, settings
+from time_limits import time_limit  # noqa: E402
 
 import nibabel
 import numpy
@@ -262,7 +263,7 @@ class Ends(Volumes):
             while process.poll() is None and len(list(out.glob("images/*.labels.nii.gz"))) < 2:
                 time.sleep(0.01)
             process.send_signal(number)
-            errors = process.communicate(timeout=200)[1]
+            errors = process.communicate(timeout=time_limit(200))[1]
             if number == signal.SIGINT and process.returncode != 0:
                 self.assertEqual(process.returncode, 130, errors)
                 self.assertIn("the same command does the rest", errors)
@@ -372,7 +373,7 @@ class Ends(Volumes):
         if is_put_back:
             self.assertEqual(file.stat().st_size, before.st_size)
         process.send_signal(signal.SIGCONT)
-        errors = process.communicate(timeout=200)[1]
+        errors = process.communicate(timeout=time_limit(200))[1]
         self.assertEqual(process.returncode, 3, errors)
         self.assertIn("the network's files have changed while the run was under way", errors)
         self.assertEqual(self.table(out), [])
@@ -415,7 +416,7 @@ class Ends(Volumes):
         parts = [self.folder / f"part{i}" for i in (1, 2)]
         merged = self.folder / "merged"
         done = subprocess.run([PIPELINE, "merge", *map(str, parts), "-o", str(merged)], capture_output=True, text=True,
-                              timeout=100, env=ENVIRONMENT, check=False)
+                              timeout=time_limit(100), env=ENVIRONMENT, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual((merged / "labels.csv").read_bytes(), (whole / "labels.csv").read_bytes())
         for name in ("run.sqlite-wal", "run.sqlite-shm"):
@@ -565,11 +566,11 @@ class Words(Volumes):
         out = self.folder / "read"
         self.must(*self.scans, "--networks", self.folder / "nets", "-o", out, *settings())
         for words in (("status", out), ("verify", out)):
-            done = subprocess.run([command()[0], *map(str, words)], capture_output=True, text=True, timeout=100,
+            done = subprocess.run([command()[0], *map(str, words)], capture_output=True, text=True, timeout=time_limit(100),
                                   env=ENVIRONMENT, check=False)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         page = self.folder / "report.html"
-        done = subprocess.run([PIPELINE, "report", out, "--html", page], capture_output=True, text=True, timeout=100,
+        done = subprocess.run([PIPELINE, "report", out, "--html", page], capture_output=True, text=True, timeout=time_limit(100),
                               env=ENVIRONMENT, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("4 thumbnails", done.stdout + done.stderr)
@@ -606,7 +607,7 @@ class Documents(Volumes):
                      label + sizes + "[3,3,3]", one.split(" -s")[0] + sizes + "[2,4,2]",
                      resampled.replace("volume.grid=[4,5,4]", "volume.fragment=[8,10,6]") + " -s volume.grid=[2,5,3]"):
             done = subprocess.run(["bash", "-c", line], cwd=here, env=environment, capture_output=True, text=True,
-                                  timeout=250, check=False)
+                                  timeout=time_limit(250), check=False)
             self.assertEqual(done.returncode, 0, f"{line}: {done.stderr}")
         head = nibabel.load(here / "head.nii.gz")
         self.assertEqual((head.shape, head.get_data_dtype()), ((16, 24, 20), numpy.int16))
@@ -629,7 +630,7 @@ class Documents(Volumes):
             made = sum(numpy.prod(weight.dims) for weight in first.initializer)
             self.assertTrue(0.9 * weights < made < 1.1 * weights, made)
         folder = self.folder / "made"
-        subprocess.run([sys.executable, "-B", ROOT / "scripts" / "make-models.py", folder, "slant_small"], check=True, timeout=250)
+        subprocess.run([sys.executable, "-B", ROOT / "scripts" / "make-models.py", folder, "slant_small"], check=True, timeout=time_limit(250))
         self.assertEqual([file.name for file in sorted((folder / "slant_small").iterdir())],
                          [f"network-{i + 1:02}.onnx" for i in range(27)])
 
@@ -638,7 +639,7 @@ class Documents(Volumes):
         texts = []
         for _ in range(2):
             done = subprocess.run([PIPELINE, "synth", "--volume", "30x40x20", "--out", str(path)], capture_output=True,
-                                  text=True, timeout=60, check=False)
+                                  text=True, timeout=time_limit(60), check=False)
             self.assertEqual(done.returncode, 0, done.stderr)
             texts.append(path.read_bytes())
         self.assertEqual(texts[0], texts[1])
@@ -649,7 +650,7 @@ class Documents(Volumes):
         for words, other in ((("--out", str(self.scans[0])), "didn't write it"), (("--out", "a.nii"), "must end in .nii.gz"),
                              (("--out", "a.nii.gz", "--volume=3x4"), "isn't ZxYxX")):
             done = subprocess.run([PIPELINE, "synth", "--volume", *words] if "=" not in words[-1] else
-                                  [PIPELINE, "synth", *words], capture_output=True, text=True, timeout=60, check=False)
+                                  [PIPELINE, "synth", *words], capture_output=True, text=True, timeout=time_limit(60), check=False)
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(other, done.stderr)
 
