@@ -8,7 +8,8 @@
 #   scripts   the tests that run the program, under the same sanitizers
 #   threads   the tests labelled `graph` under ThreadSanitizer, with a oneTBB that is built for it
 #   units     every source compiles alone, tests among them
-#   lint      clang-tidy over the sources of src, fuzz, bench and examples
+#   lint      clang-tidy over the sources of src, fuzz, bench and examples, and of cuda and python where the release build
+#             has them
 #   fuzzing   every fuzz target for 30 seconds
 #   changed   the tests whose program or script differs from that of the commit BASE, 20 times each. BASE is main unless
 #             set, and where that is checked, the commit that main was at before. Names changed files that choose no test,
@@ -58,9 +59,15 @@ part_lint() {
   xargs -0 sed -n "s,^#include \"$PWD/\(.*\)\"$,\\1,p" <build/lint-together.list | sort >build/lint-together.sources
   tidy --checks=-bugprone-suspicious-include --header-filter='/(include/slidestream|src)/.*\.[hc]pp$' -p build/asan \
     <build/lint-together.list
-  # The others, by the release build's flags for their kind: it has the parts for GPUs where nvcc is.
-  sources 'src/*.cpp' 'fuzz/*.cpp' 'bench/*.cpp' | tr '\0' '\n' | sort |
-    comm -23 - build/lint-together.sources | tr '\n' '\0' | tidy --extra-arg="-I$PWD" -p build/release
+  # The others, by the release build's flags, or those of a neighbour: it has the parts for GPUs where nvcc is, and the
+  # Python package where nanobind is. Without the headers for them nothing can be said of the sources of either.
+  scripts/lint-flags.py build/release build/lint >build/lint.sources
+  sort -o build/lint.sources build/lint.sources
+  sources 'cuda/*.cpp' 'python/src/*.cpp' | tr '\0' '\n' | sort >build/lint-parts.sources
+  comm -23 build/lint-parts.sources build/lint.sources |
+    awk 'END { if (NR) print "SKIPPED: " NR " sources of cuda and python, which the release build has not" }'
+  { sources 'src/*.cpp' 'fuzz/*.cpp' 'bench/*.cpp' | tr '\0' '\n'; comm -12 build/lint-parts.sources build/lint.sources; } |
+    sort | comm -23 - build/lint-together.sources | tr '\n' '\0' | tidy --extra-arg="-I$PWD" -p build/lint
   # No build of ours has the examples, and without one there are no flags.
   mkdir -p build/no-flags
   sources 'examples/*.cpp' | tidy --extra-arg=-std=c++20 --extra-arg="-I$PWD/include" -p build/no-flags

@@ -1,5 +1,6 @@
 """scripts/check-deep.sh and its likes with a made-up repository, ninja and ctest."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -38,7 +39,8 @@ class Case(unittest.TestCase):
         self.write("../bin/ninja", NINJA)
         self.write("../bin/ctest", CTEST)
         self.write("../bin/cmake", "#!/bin/sh\n")
-        for name in ("check-deep.sh", "check.sh", "loaded.sh", "fuzz.sh", "coverage.sh", "building.sh", "changed-tests.py"):
+        for name in ("check-deep.sh", "check.sh", "loaded.sh", "fuzz.sh", "coverage.sh", "building.sh", "changed-tests.py",
+                     "lint-flags.py"):
             self.write("scripts/" + name, (SCRIPTS / name).read_text())
         for name in ("a/a_test.cpp", "a/help.hpp", "a/CMakeLists.txt", "b/b_test.py", "b/CMakeLists.txt", "support/main.cpp"):
             self.write("tests/" + name)
@@ -136,6 +138,56 @@ class Changed(Case):
     def test_without_git_nothing_passes(self):
         shutil.rmtree(self.folder / ".git")
         self.refused("git can't say which commit this is", GIT_CEILING_DIRECTORIES=str(self.folder.parent))
+
+
+# Says which sources it looks at, and with which flags where the build has some.
+TIDY = r"""#!/usr/bin/env python3
+import json, os, sys
+source, build = sys.argv[-1], sys.argv[sys.argv.index("-p") + 1] + "/compile_commands.json"
+entries = json.load(open(build)) if os.path.exists(build) else []
+flags = [" ".join(entry["arguments"]) for entry in entries if "arguments" in entry and entry["file"] == os.path.abspath(source)]
+with open("tidy.log", "a") as log: print(source, *flags, sep=" | ", file=log)
+"""
+
+
+class Lint(Case):
+    SOURCES = "src/a.cpp", "src/b.cpp", "cuda/c.cpp", "cuda/d.cpp", "python/src/e.cpp", "bench/f.cpp", "examples/g.cpp"
+    TOGETHER = "build/asan/src/unity_0_cxx.cxx"
+
+    def looked_at(self, *entries):
+        """What clang-tidy got, where the release build compiles `entries`: source and flags."""
+        self.write("../bin/clang-tidy", TIDY)
+        for name in (*self.SOURCES, "src/together.cpp"):
+            self.write(name)
+        self.commit()
+        self.write(self.TOGETHER, f'#include "{self.folder}/src/together.cpp"\n')
+        (self.folder / "build/release/compile_commands.json").write_text(json.dumps([
+            {"directory": str(self.folder / "build/release"), "file": str(self.folder / file), "command": command}
+            for file, command in entries]))
+        self.done = self.run_script("check-deep.sh", "lint")
+        self.assertEqual(self.done.returncode, 0, self.done.stdout + self.done.stderr)
+        return dict(line.partition(" | ")[::2] for line in sorted((self.folder / "tidy.log").read_text().splitlines()))
+
+    def test_sources_have_their_own_flags_without_precompiled_headers(self):
+        pch = "-fpch-preprocess -Winvalid-pch -include /b/cmake_pch.hxx"
+        unity = "build/release/cuda/unity_0_cxx.cxx"
+        self.write(unity, "".join(f'#include "{self.folder}/cuda/{name}.cpp"\n' for name in "cd"))
+        looked = self.looked_at(
+            ("src/a.cpp", f"/usr/bin/c++ -DA='\"a b\"' -I/i -isystem /s -O3 -std=c++20 {pch} -o a.o -c src/a.cpp"),
+            (unity, f"/usr/bin/c++ -DCUDA=1 -std=c++20 {pch} -o u.o -c {unity}"), ("cuda/k.cu", "nvcc -x cu -c cuda/k.cu"),
+            ("python/src/e.cpp", "/usr/bin/c++ -std=gnu++20 -isystem /nanobind -o e.o -c e.cpp"),
+            ("python/src/e.cpp", "/usr/bin/c++ -DMADE_UP -o made_up/e.o -c e.cpp"))
+        self.assertEqual(set(looked), {*self.SOURCES, self.TOGETHER})
+        for name, flags in (("src/a.cpp", '-DA="a b" -I/i -isystem /s -std=c++20'), ("cuda/c.cpp", "-DCUDA=1 -std=c++20"),
+                            ("cuda/d.cpp", "-DCUDA=1 -std=c++20"), ("python/src/e.cpp", "-std=gnu++20 -isystem /nanobind")):
+            self.assertEqual(looked[name], f"clang++ {flags} -c {self.folder / name}")
+        self.assertEqual(looked["src/b.cpp"], "")
+        self.assertNotIn("SKIPPED", self.done.stdout)
+
+    def test_parts_that_the_build_has_not_are_left_out(self):
+        looked = self.looked_at(("cuda/c.cpp", "/usr/bin/c++ -c cuda/c.cpp"))
+        self.assertEqual(set(looked), {*self.SOURCES, self.TOGETHER} - {"cuda/d.cpp", "python/src/e.cpp"})
+        self.assertIn("\nSKIPPED: 2 sources of cuda and python, which the release build has not\n", self.done.stdout)
 
 
 class Arguments(Case):
