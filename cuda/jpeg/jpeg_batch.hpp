@@ -131,7 +131,7 @@ inline bool add_white_rectangles(const JpegPlacement& placement, const PixelForm
 
 /// Cuts the memory that travels to the device; the same on both sides.
 struct JpegUploadLayout {
-  explicit JpegUploadLayout(const JpegBatchLimits& limits);
+  explicit JpegUploadLayout(const JpegBatchLimits& given);
   JpegBatchLimits limits;  ///< with `segments` filled in
   // Offsets in bytes.
   std::size_t codings;
