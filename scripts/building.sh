@@ -83,6 +83,34 @@ run_system_tests() {
   (($(wc -l <<<"$unsteady") <= 2))
 }
 
+# nanobind, which the Python package is built with, comes from PyPI: older releases of the distribution have no package.
+# scikit-build-core makes the source distribution, of which a test looks at the list of files.
+python_env="$PWD/build/python-env"
+has_nanobind() { "$python_env/bin/python" -c 'import nanobind, scikit_build_core' 2>/dev/null; }
+# left_out LOG...: for the end of a check, a line that says how many tests of these calls of run_tests were skipped, and which
+# of PyPI's packages are missing. Nothing where all tests ran.
+left_out() {
+  local log number count=0 what missing=()
+  for log in "$@"; do
+    number="$(grep -c '\*\*\*Skipped ' "build/$log.log")" || true
+    count=$((count + number))
+  done
+  what="$count skipped tests"
+  mapfile -t missing < <(scripts/install-deps.sh --missing)
+  # Only the release build has the Python package.
+  if [[ " $* " == *' release-tests '* ]] && ! has_nanobind; then
+    missing+=(nanobind scikit-build-core)
+    what+=' and the tests of the Python package'
+  elif ((count == 0)); then
+    return 0
+  fi
+  if ((${#missing[@]} > 0)); then
+    echo "Left out: $what. Packages of PyPI that are missing: ${missing[*]}."
+  else
+    echo "Left out: $what, for the reasons above."
+  fi
+}
+
 # The tests that `.ci/run` asks for.
 release_tests() { run_tests release release-tests -LE 'slow|system|long' -E "$long"; }
 release_system_tests() { run_system_tests release release-system-tests -LE 'slow|long'; }

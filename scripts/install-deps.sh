@@ -1,8 +1,9 @@
 #!/bin/bash
-# Installs from the distribution's packages what is missing: `install-deps.sh [--tests] [--docs] [--list]`. With --tests also
+# Installs from the distribution's packages what is missing: `install-deps.sh [--tests] [--docs] [--list|--missing]`. With --tests also
 # the packages of Python that networks are tested with, from PyPI: build/python becomes a link to a folder of the user's cache
 # that has them. Without those their tests are skipped.
 # With --docs also what scripts/docs.sh needs. --list prints the packages that a build needs, and installs nothing.
+# --missing prints which of PyPI's packages for tests build/python doesn't have, and installs nothing either.
 # Does nothing, and needs no rights, when everything is there.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
@@ -30,14 +31,27 @@ docs_packages=(doxygen)
 # NumPy comes with them.
 python_packages=(onnx==1.23.2 onnxruntime==1.32.0 h5py==3.16.0 pillow==13.0.0 opencv-python-headless==4.11.0.86
   openslide-bin==4.0.1.2 openslide-python==1.4.7 wsidicomizer==0.26.1 nibabel==5.4.2)
+# What is imported of each.
+python_modules=(onnx onnxruntime h5py PIL cv2 openslide_bin openslide wsidicomizer nibabel)
 tests=
+
+missing_python_packages() {
+  local i there
+  # A Python that isn't there has none.
+  there="$("$root/build/python/bin/python3" -c 'import importlib.util, sys
+print(*(name for name in sys.argv[1:] if importlib.util.find_spec(name)))' "${python_modules[@]}" 2>/dev/null)" || true
+  for i in "${!python_modules[@]}"; do
+    [[ " $there " == *" ${python_modules[i]} "* ]] || echo "${python_packages[i]%%=*}"
+  done
+}
 
 for option in "$@"; do
   case "$option" in
     --tests) packages+=("${test_packages[@]}"); tests=yes ;;
     --docs) packages+=("${docs_packages[@]}") ;;
     --list) printf '%s\n' "${packages[@]}"; exit 0 ;;
-    *) echo "usage: $0 [--tests] [--docs] [--list]" >&2; exit 2 ;;
+    --missing) missing_python_packages; exit 0 ;;
+    *) echo "usage: $0 [--tests] [--docs] [--list|--missing]" >&2; exit 2 ;;
   esac
 done
 
@@ -66,7 +80,7 @@ install_python_packages() {
   ln -s "$kept" "$python"
 }
 has_python_packages() {
-  "$1/bin/python3" -c 'import onnx, onnxruntime, h5py, PIL, cv2, openslide_bin, wsidicomizer, nibabel' 2>/dev/null
+  "$1/bin/python3" -c "import $(IFS=,; echo "${python_modules[*]}")" 2>/dev/null
 }
 
 installed() { [[ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" == installed ]]; }

@@ -281,6 +281,101 @@ class Coverage(Case):
             self.assertEqual("slow|system" in (self.folder / "ctest.log").read_text().splitlines(), left_out)
 
 
+# Networks have no packages: two tests are skipped.
+SKIPPING_CTEST = r"""#!/bin/bash
+mkdir -p build/release/Testing/Temporary
+echo 'SKIPPED: needs the package onnx' >build/release/Testing/Temporary/LastTest.log
+echo '1/3 Test  #1: dzi: Page .....................   Passed    0.10 sec'
+if [[ "$*" != *' -L system '* ]]; then
+  for test in 'models: Images' 'volumes: Same'; do echo "2/3 Test  #2: $test ................***Skipped   0.01 sec"; done
+fi
+echo '100% tests passed, 0 tests failed out of 1'
+"""
+# Has no package, and makes environments whose pip finds no server.
+PYTHON = r"""#!/bin/bash
+case "$*" in
+  *"-m venv"*)
+    folder="${@: -1}" && mkdir -p "$folder/bin"
+    printf '#!/bin/sh\necho "$@" >>"$PIP_LOG"\nexit 1\n' >"$folder/bin/pip"
+    chmod +x "$folder/bin/pip"
+    ;;
+  *"import "*) exit 1 ;;
+esac
+"""
+# Of examples and what is installed, each a script that prints what test.sh looks for.
+CMAKE = r"""#!/bin/bash
+script() { mkdir -p "$(dirname "$1")" && printf '#!/bin/sh\necho "%s"\n' "$2" >"$1" && chmod +x "$1"; }
+case "$*" in
+  "--install "*) script build/prefix/bin/pipeline done ;;
+  *build/example/strip_means*) script build/example/strip_means/strip_means '35 windows, mean 1' ;;
+  *build/example/own_operator*) script build/example/own_operator/own_operator 'images/slide.contrast.ome.tif: 1' ;;
+esac
+"""
+PACKAGES = "onnx onnxruntime h5py pillow opencv-python-headless openslide-bin openslide-python wsidicomizer nibabel"
+
+
+class LeftOut(Case):
+    def setUp(self):
+        super().setUp()
+        self.write("../bin/ctest", SKIPPING_CTEST)
+        self.write("../bin/cmake", CMAKE)
+        self.write("../bin/python3", PYTHON)
+        self.write("../bin/dpkg-query", "#!/bin/sh\necho -n installed\n")
+        for name in "clang-format", "apt-get":
+            self.write("../bin/" + name, "#!/bin/sh\n")
+        for name in "install-deps.sh", "test.sh":
+            self.write("scripts/" + name, (SCRIPTS / name).read_text())
+        self.write("scripts/run-cases.py", "#!/bin/sh\n")
+        self.write("scripts/check-includes.py", "#!/bin/sh\n")
+        self.write(".ci/run", (SCRIPTS.parent / ".ci" / "run").read_text())
+        # The Python package is built.
+        self.write("build/python-env/bin/python", "#!/bin/sh\n")
+        self.pip_log = self.folder.parent / "pip.log"
+        self.commit()
+
+    def last_line(self, name, *arguments):
+        home = str(self.folder.parent / "home")
+        done = self.run_script(name, *arguments, HOME=home, XDG_CACHE_HOME=home, PIP_LOG=str(self.pip_log))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout.splitlines()[-1]
+
+    def with_packages(self, *left_out):
+        """build/python has the modules of all packages but of those that are `left_out`."""
+        self.write("build/python/bin/python3", "#!/bin/bash\n[[ \"$2\" == *find_spec* ]] || exit 1\nshift 2\n"
+                   + "".join(f'set -- "${{@/#{module}}}"\n' for module in left_out) + 'echo "$@"\n')
+
+    def test_a_failed_installation_of_packages_is_in_the_verdict(self):
+        told = f"Left out: 2 skipped tests. Packages of PyPI that are missing: {PACKAGES}."
+        self.assertEqual(self.last_line("../.ci/run"), told)
+        self.assertIn("install -q --disable-pip-version-check onnx==", self.pip_log.read_text())
+        self.pip_log.unlink()
+        self.assertEqual(self.last_line("test.sh"), told)
+        self.assertTrue(self.pip_log.exists())
+        self.assertEqual(self.last_line("check.sh", "a"), told)
+
+    def test_the_packages_that_are_missing_are_named(self):
+        self.with_packages("PIL", "nibabel")
+        self.assertEqual(self.last_line("check.sh", "a"),
+                         "Left out: 2 skipped tests. Packages of PyPI that are missing: pillow nibabel.")
+
+    def test_tests_that_are_skipped_for_other_reasons_are_counted(self):
+        self.with_packages()
+        self.assertEqual(self.last_line("check.sh", "a"), "Left out: 2 skipped tests, for the reasons above.")
+
+    def test_without_nanobind_the_tests_of_the_python_package_are_told(self):
+        self.with_packages()
+        self.write("build/python-env/bin/python", "#!/bin/sh\nexit 1\n")
+        self.write("build/release-tests.log")
+        done = subprocess.run(["bash", "-c", "source scripts/building.sh; left_out release-tests"], cwd=self.folder, check=True,
+                              capture_output=True, text=True)
+        self.assertEqual(done.stdout, "Left out: 0 skipped tests and the tests of the Python package. "
+                                      "Packages of PyPI that are missing: nanobind scikit-build-core.\n")
+
+    def test_where_all_tests_ran_nothing_is_said(self):
+        self.write("../bin/ctest", "#!/bin/sh\necho '100% tests passed, 0 tests failed out of 1'\n")
+        self.assertEqual(self.last_line("check.sh", "a"), "Slowest:")
+
+
 class Run(Case):
     def test_the_time_that_packages_take_is_told(self):
         self.write(".ci/run", (SCRIPTS.parent / ".ci" / "run").read_text())
