@@ -1,7 +1,7 @@
 #!/bin/bash
-# Installs from the distribution's packages what is missing: `install-deps.sh [--tests] [--docs] [--list|--missing]`. With --tests also
-# the packages of Python that networks are tested with, from PyPI: build/python becomes a link to a folder of the user's cache
-# that has them. Without those their tests are skipped.
+# Installs from the distribution's packages what is missing: `install-deps.sh [--tests] [--docs] [--list|--missing]`. With
+# --tests also the packages of Python that networks are tested with, from PyPI: build/python becomes a link to a folder of the
+# user's cache that has them. Without those their tests are skipped.
 # With --docs also what scripts/docs.sh needs. --list prints the packages that a build needs, and installs nothing.
 # --missing prints which of PyPI's packages for tests build/python doesn't have, and installs nothing either.
 # Does nothing, and needs no rights, when everything is there.

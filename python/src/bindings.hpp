@@ -89,7 +89,8 @@ bool next_batch(const std::shared_ptr<Stream>& of, Batch& batch) {
   while (true) {
     TileStream::State state;
     {
-      // Another thread may close it meanwhile.
+      // Another thread may close it meanwhile, and empty what is referred to.
+      // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): the copy keeps the stream
       const std::shared_ptr<Stream> stream = of;
       const Unlocked unlocked;
       state = stream->next(batch, std::chrono::milliseconds(50));

@@ -84,9 +84,9 @@ void drop_capsule(PyObject* capsule) {
 }
 
 template <class Managed>
-nb::object export_as(std::shared_ptr<DeviceLease> memory, const std::vector<std::int64_t>& shape) {
+nb::object export_as(const std::shared_ptr<DeviceLease>& memory, const std::vector<std::int64_t>& shape) {
   auto exported = std::make_unique<Exported<Managed>>();
-  exported->memory = std::move(memory);
+  exported->memory = memory;
   exported->shape = shape;
   exported->strides = strides_of(shape);
   Managed& managed = exported->managed;
@@ -131,6 +131,7 @@ nb::object DeviceArray::dlpack(const nb::object& stream, const nb::object& max_v
     const auto number = nb::cast<std::int64_t>(stream);
     // 1 and 2 are the default streams, which are known; -1: the consumer sees to it all.
     if (number == 0 || number < -1) refuse("stream is " + std::to_string(number) + ", which names no stream of CUDA");
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): DLPack gives streams as numbers
     if (number > 2) memory_->used_on(reinterpret_cast<void*>(static_cast<std::uintptr_t>(number)));
   }
   const bool versioned = !max_version.is_none() && nb::cast<std::pair<int, int>>(max_version).first >= 1;
