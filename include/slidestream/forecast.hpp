@@ -53,7 +53,9 @@ struct SlideForecast {
   std::int64_t fragments = 0;          ///< parts that may go to different GPUs
   std::uint64_t batch_bytes = 0;       ///< most bytes of a slot that a batch takes
   std::uint64_t host_batch_bytes = 0;  ///< most bytes of host memory that a batch touches of its slot
-  std::uint64_t tile_bytes = 0;  ///< most bytes that decoding one tile on the CPU takes, as far as its codec is known
+  /// Most bytes that decoding one tile on the CPU takes, as far as its codec is known, and of JPEG by the headers of
+  /// some tiles.
+  std::uint64_t tile_bytes = 0;
   /// Bytes while it is open: its tables, of tiles and of its ICC profile, and OpenSlide's cache.
   std::uint64_t table_bytes = 0;
   std::uint64_t profile_bytes = 0;  ///< bytes of the memory for decoding that reading its ICC profile's table takes

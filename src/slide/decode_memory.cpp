@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <span>
 #include <utility>
 
 #include "slide/jpeg2000_decoder.hpp"
 #include "slide/jpeg_decoder.hpp"
+#include "slide/tile_bytes.hpp"
+#include "slide/tile_head.hpp"
 
 namespace slidestream {
 
@@ -110,6 +113,29 @@ std::uint64_t table_bytes(const Slide& slide) noexcept {
 std::uint64_t opening_bytes(const Slide& slide) noexcept { return impl_of(slide).compared_bytes; }
 
 std::uint64_t profile_reading_bytes(const Slide& slide) noexcept { return impl_of(slide).profile_reading_bytes; }
+
+std::uint64_t several_scans_bytes(const Slide& slide, std::size_t level) {
+  constexpr std::size_t most_looked_at = 16;
+  const Level& coded = slide.coded_level(level);
+  if (coded.codec != Codec::jpeg) return 0;
+  const LevelCoding& coding = coding_of(slide, level);
+  const auto is_there = [&](const TileRange& range) {
+    return range.length > 0 && slide.contains(range) && !claims_too_many_bytes(coded, range);
+  };
+  const auto read = [&slide](std::uint64_t offset, std::span<std::byte> to) { slide.read(offset, to); };
+  const auto bytes_of = [&coding](std::span<const std::byte> front) {
+    return several_scans_jpeg_bytes(coding.jpeg_tables, front);
+  };
+  const std::size_t step = (coding.tiles.size() + most_looked_at - 1) / most_looked_at;
+  std::uint64_t most = 0;
+  for (std::span<const TileRange> left = coding.tiles; !left.empty();) {
+    const std::span<const TileRange> part = left.first(std::min(step, left.size()));
+    left = left.subspan(part.size());
+    const auto tile = std::ranges::find_if(part, is_there);
+    if (tile != part.end()) most = std::max(most, parse_tile_head(*tile, coding, read, bytes_of).value_or(0));
+  }
+  return most;
+}
 
 std::uint64_t decoding_bytes(const Level& coded, const LevelCoding& coding) noexcept {
   constexpr std::uint64_t state = std::uint64_t{1} << 20;  // of a codec, whatever the tile

@@ -81,9 +81,13 @@ class DecodeMemory {
 
 /// The most that decoding one tile of a level takes on the CPU, in bytes, besides its compressed bytes and the pixels
 /// that are asked for. Nothing where samples lie in the file as they are: `TileReader` counts what it reads of them.
-/// Of JPEG it is that of sequential tiles, of JPEG 2000 that of usual code-blocks, and of WebP that without tables of
-/// codes: decoders look at the tile's own bytes.
+/// Of JPEG it is that of sequential tiles (`several_scans_bytes` has others), of JPEG 2000 that of usual code-blocks,
+/// and of WebP that without tables of codes: decoders look at the tile's own bytes.
 std::uint64_t decoding_bytes(const Level& coded, const LevelCoding& coding) noexcept;
+
+/// The most that decoding takes of a level's JPEG tiles that come in several scans, by the headers of 16 tiles at most,
+/// spread over the level. 0 where none of these does. \throws SlideError and StorageError where they can't be read
+std::uint64_t several_scans_bytes(const Slide& slide, std::size_t level);
 
 /// Memory of an open slide's tables of tiles, of what its container keeps, and of the tables of its conversion to sRGB,
 /// which other slides may share, in bytes.

@@ -250,12 +250,26 @@ std::uint64_t coefficient_bytes(const jpeg_decompress_struct& jpeg) {
   return blocks * sizeof(JBLOCK);
 }
 
+/// Of the image whose header was read.
+std::uint64_t bytes_of_image(JpegSession& session) {
+  const jpeg_decompress_struct& jpeg = session.decompressor;
+  return sequential_jpeg_bytes(jpeg.image_width, static_cast<std::uint64_t>(jpeg.num_components)) +
+         (jpeg_has_multiple_scans(&session.decompressor) == TRUE ? coefficient_bytes(jpeg) : 0);
+}
+
 }  // namespace
 
 std::uint64_t sequential_jpeg_bytes(std::uint64_t width, std::uint64_t samples) noexcept {
   constexpr std::uint64_t bytes_per_sample_of_a_row = 96;  // rows for output, for its colours and for its chroma
   constexpr std::uint64_t state = std::uint64_t{1} << 16;
   return width * samples * bytes_per_sample_of_a_row + state;
+}
+
+std::uint64_t several_scans_jpeg_bytes(std::span<const std::byte> tables, std::span<const std::byte> front) {
+  JpegSession session;
+  if (!read_jpeg_header(session, tables, front)) throw TileError(session.message);
+  if (session.exhausted) throw TileError("the data end before the first scan");
+  return jpeg_has_multiple_scans(&session.decompressor) == TRUE ? bytes_of_image(session) : 0;
 }
 
 bool jpeg_tables_hold_a_table(std::uint64_t bytes) { return bytes >= least_tables; }
@@ -299,9 +313,7 @@ void JpegDecoder::decode(const TileJob& job, std::span<const std::byte> bytes) {
   if (components == 4 && job.coding.samples != components) {
     throw TileError("the JPEG frame has 4 components, and SamplesPerPixel says " + std::to_string(job.coding.samples));
   }
-  const DecodeMemory::Lease memory =
-      memory_for(job, sequential_jpeg_bytes(jpeg.image_width, static_cast<std::uint64_t>(components)) +
-                          (jpeg_has_multiple_scans(&session.decompressor) == TRUE ? coefficient_bytes(jpeg) : 0));
+  const DecodeMemory::Lease memory = memory_for(job, bytes_of_image(session));
   const Patience patience(job);
   session.patience = &patience;
   scratch_.resize(rows_at_a_time * static_cast<std::size_t>(jpeg.image_width) * static_cast<std::size_t>(components));

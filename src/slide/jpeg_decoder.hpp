@@ -17,6 +17,11 @@ bool jpeg_tables_hold_a_table(std::uint64_t bytes);
 /// Memory that decoding an image takes, in bytes, where all of it comes in one scan that is no progressive one.
 std::uint64_t sequential_jpeg_bytes(std::uint64_t width, std::uint64_t samples) noexcept;
 
+/// The same of an image that comes in several scans, as progressive ones do: libjpeg keeps all its coefficients. 0
+/// where it comes in one. `front` reaches up to its first scan at least. \throws TileError where it doesn't, or is
+/// damaged
+std::uint64_t several_scans_jpeg_bytes(std::span<const std::byte> tables, std::span<const std::byte> front);
+
 /// What is wrong with a JPEGTables tag; empty when nothing is.
 std::string damage_of_jpeg_tables(std::span<const std::byte> tables);
 

@@ -290,8 +290,11 @@ class Planner {
           {fragments_of_slide(config_.gpu.split_slides, slides - index_in_run, machine_.lanes), slide.decoded_on_gpu,
            batch_pixels_of(index_in_run, slides, machine_.lanes, slide.levels_on_gpu), slide.levels_on_gpu});
     };
+    // A GPU leaves such tiles to the CPU.
+    slide.tile_bytes = several_scans_bytes(*opened, index);
     if (!slide.decoded_on_gpu) {
-      slide.tile_bytes = decoding_bytes(opened->coded_level(index), coding_of(*opened, index));
+      slide.tile_bytes =
+          std::max(slide.tile_bytes, decoding_bytes(opened->coded_level(index), coding_of(*opened, index)));
       check_decode_memory(config_, *opened, index, planned);
     }
     const LevelPlan plan = planned();

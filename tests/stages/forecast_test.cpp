@@ -5,12 +5,14 @@
 #include <vector>
 
 #include <limits>
+#include <memory>
 #include <slidestream/error.hpp>
 #include <slidestream/forecast.hpp>
 #include <slidestream/pipeline.hpp>
 
 #include "operators/registry.hpp"
 #include "planning/device_sizing.hpp"
+#include "slide/decode_memory.hpp"
 #include "slide/test_images.hpp"
 #include "stages/run/batch.hpp"
 #include "stages/run_threads.hpp"
@@ -338,4 +340,40 @@ TEST_CASE("memory for decoding is advised together with that for the row of tile
   REQUIRE_MESSAGE(refusal.find(advice) != std::string::npos, refusal);
   config.pipeline.memory_mib = std::stoi(refusal.substr(refusal.find(advice) + advice.size()));
   CHECK(forecast_run(config, {slide}).slides.at(0).error == "");
+}
+
+TEST_CASE("coefficients of progressive JPEG tiles are in the forecast as a run counts them") {
+  const test::TemporaryFolder folder;
+  constexpr int side = 512;
+  const test::Picture picture = test::make_stained_picture(side, side, 1);
+  const test::Bytes sequential = test::encode_jpeg(picture);
+  const test::Bytes progressive = test::encode_jpeg(picture, {.progressive = true});
+  const auto slide_of = [&](const std::vector<test::Bytes>& tiles) {
+    test::TestTiff tiff;
+    tiff.directories = {test::tiled_directory(2 * side, 2 * side, side, side, 3)};
+    tiff.directories[0].set_short(259, 7).set_short(262, 6);
+    tiff.directories[0].tiles = tiles;
+    return folder.write("slide.tif", tiff.bytes()).string();
+  };
+  Config config;
+  config.pipeline.backend = Backend::cpu;
+  config.pipeline.threads = 2;
+  const RunForecast of_sequential = forecast_run(config, {slide_of({sequential, sequential, sequential, sequential})});
+  REQUIRE(of_sequential.slides.at(0).error == "");
+  // One in the middle, and one missing.
+  const std::string slide = slide_of({sequential, {}, progressive, sequential});
+  RunForecast forecast = forecast_run(config, {slide});
+  REQUIRE(forecast.slides.at(0).error == "");
+  const std::uint64_t bytes = forecast.slides[0].tile_bytes;
+  constexpr std::uint64_t coefficients = std::uint64_t{side} * side * 3 / 2;  // chroma has half the columns and rows
+  CHECK(bytes >= of_sequential.slides[0].tile_bytes + 2 * coefficients);
+  const std::uint64_t touched = forecast.touched_bytes();
+  forecast.slides[0].tile_bytes = 0;
+  CHECK(touched == forecast.touched_bytes() + 2 * bytes);
+  // A run's decoder takes as much, and not a byte more.
+  OpenOptions options;
+  options.decode_memory = std::make_shared<DecodeMemory>(bytes);
+  CHECK_NOTHROW(test::read_level(*Slide::open(slide, options)));
+  options.decode_memory = std::make_shared<DecodeMemory>(bytes - 1);
+  CHECK_THROWS_AS(test::read_level(*Slide::open(slide, options)), SlideError);
 }
