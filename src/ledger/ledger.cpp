@@ -70,7 +70,9 @@ OutputError moved(const fs::path& file) {
 Ledger::Ledger(const Config& config, const Options& options) : Ledger(config, options, FolderLock(config.output.dir)) {}
 
 Ledger::Ledger(const Config& config, const Options& options, const FolderLock& held)
-    : hash_policy_(config.input.content_hash),
+    : watch_(options.watch),
+      told_after_(options.told_after),
+      hash_policy_(config.input.content_hash),
       side_inputs_(config),
       bins_(static_cast<std::size_t>(config.analysis.bins)),
       map_bytes_left_(options.most_map_bytes),
@@ -82,6 +84,14 @@ Ledger::Ledger(const Config& config, const Options& options, const FolderLock& h
     Transaction transaction(database_);
     create_or_check_schema(database_);
     transaction.commit();
+  }
+  std::error_code code;
+  const std::uintmax_t bytes = fs::file_size(file(), code);
+  if (!code && bytes >= options.told_bytes) {
+    has_told_ = true;
+    if (watch_.on_watch) {
+      watch_.on_watch(config.output.dir + ": reading the ledger, of " + std::to_string(bytes >> 20) + " MiB");
+    }
   }
   check_table(database_, "slides");
   number_ = number_of(file()).value_or(FileNumber{});

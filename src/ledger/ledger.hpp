@@ -87,8 +87,12 @@ std::vector<std::string> files_of_runs();
 class Ledger {
  public:
   struct Options {
-    /// How an owner that can't be asked (another machine's or container's) is watched for a sign of life.
+    /// How an owner that can't be asked (another machine's or container's) is watched for a sign of life. `begin` asks
+    /// its `is_stopped`, too, and calls its `on_watch` once if it takes longer than `told_after`; so does the opening
+    /// of a file of `told_bytes`.
     OwnerWatch watch = {};
+    std::chrono::milliseconds told_after{1000};
+    std::uint64_t told_bytes = std::uint64_t{256} << 20;
     /// For what is joined: the settings that it was made with, when these aren't this program's.
     std::vector<std::pair<std::string, std::string>> settings = {};
     /// Called with one line by `move_aside` where the ledger lists files that no run makes, or where nothing says that
@@ -123,7 +127,8 @@ class Ledger {
   static std::string move_aside(const Config& config, const Options& options);
 
   /// Enters the manifest and finds what is to be done. A slide whose artifacts aren't all there in their sizes is, and
-  /// one whose map isn't what was written, as far as maps are looked at. \throws DamagedError where one can't be read.
+  /// one whose map isn't what was written, as far as maps are looked at. \throws DamagedError where one can't be read;
+  /// WatchStopped where it was asked to stop, and nothing was changed.
   /// \param retried_cause  also what failed by a cause with this text is tried again; empty: none
   /// \param shards  how many there are of which the manifest has one; 0: it isn't split
   LedgerStart begin(const std::vector<ManifestEntry>& manifest, bool retry_failed, std::string_view retried_cause = {},
@@ -284,7 +289,8 @@ class Ledger {
   ListedMaps read_listed_maps();
   void redo_row(std::int64_t id);
   void mend_once();
-  void forget_manifest();
+  void check_start(std::chrono::steady_clock::time_point since, std::size_t slides);
+  void forget_manifest(const std::vector<ManifestEntry>& manifest);
   void check_that_joining_loses_nothing(const std::vector<ManifestEntry>& manifest,
                                         const std::unordered_set<std::string>& former);
   void release();
@@ -298,6 +304,9 @@ class Ledger {
   std::optional<SlideIdentity> look(const std::string& path) const;
 
   std::vector<std::pair<std::string, std::string>> settings_;
+  OwnerWatch watch_;
+  std::chrono::milliseconds told_after_;  ///< as in `Options`
+  bool has_told_ = false;                 ///< that the ledger is read
   ContentHashPolicy hash_policy_;
   SideInputs side_inputs_;
   std::size_t bins_;

@@ -83,7 +83,7 @@ void Ledger::join(const std::vector<ManifestEntry>& manifest, const std::functio
                         "joined results");
     }
     own.reset();
-    forget_manifest();
+    forget_manifest(manifest);
     slides_.assign(manifest.size(), {});
     joined_.assign(manifest.size(), 0);
     Statement enter(

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <slidestream/error.hpp>
 #include <string>
@@ -22,7 +23,8 @@ namespace slidestream {
 /// What a manifest's entries are entered by: prepared once, for there may be a million of them.
 struct Ledger::EntryStatements {
   EntryStatements(Database& database, std::size_t bins)
-      : select(database, "SELECT " + row_columns + ", id, size, modified, hash, side FROM slides WHERE canonical = ?1"),
+      : select(database, "SELECT " + row_columns +
+                             ", id, size, modified, hash, side, position, mine FROM slides WHERE canonical = ?1"),
         insert(database, "INSERT INTO slides(canonical, path, position, mine, size) VALUES(?1, ?2, ?3, ?4, ?5)"),
         place(database, "UPDATE slides SET path = ?1, position = ?2, mine = ?3, state = ?4 WHERE id = ?5"),
         identify(database, "UPDATE slides SET size = ?1, modified = ?2, hash = ?3, side = ?4 WHERE id = ?5"),
@@ -79,7 +81,11 @@ std::string Ledger::enter(EntryStatements& with, std::size_t place, const Manife
   std::string state = with.select.text(1);
   const bool has_ended = state == "done" || state == "failed";
   const bool ended = entry.mine && has_ended;
+  const std::string before_start = state;
   const bool renamed = with.select.bytes(0) != entry.path;
+  const bool has_place = !with.select.is_null(more + 5) &&
+                         with.select.integer(more + 5) == static_cast<std::int64_t>(place) &&
+                         with.select.integer(more + 6) == std::int64_t{entry.mine};
   const SlideIdentity before{static_cast<std::uint64_t>(with.select.integer(more + 1)), with.select.integer(more + 2),
                              unsigned_or_null(with.select, more + 3), unsigned_or_null(with.select, more + 4)};
   bool readable = true;
@@ -121,8 +127,11 @@ std::string Ledger::enter(EntryStatements& with, std::size_t place, const Manife
     }
   }
   if (state == "done") start.links += links_among(database_.file().parent_path(), kept, start.first_link);
-  with.place.bind_blob(1, std::string_view(entry.path)).bind(2, static_cast<std::int64_t>(place));
-  with.place.bind(3, std::int64_t{entry.mine}).bind(4, std::string_view(state)).bind(5, slide.id).run();
+  // A row that stays as it is isn't written: rows may have kilobytes each, and a ledger a million of them.
+  if (renamed || !has_place || state != before_start) {
+    with.place.bind_blob(1, std::string_view(entry.path)).bind(2, static_cast<std::int64_t>(place));
+    with.place.bind(3, std::int64_t{entry.mine}).bind(4, std::string_view(state)).bind(5, slide.id).run();
+  }
   if (renamed && (state == "done" || state == "failed")) seal_row(database_, slide.id);
   return state;
 }
@@ -135,11 +144,25 @@ void Ledger::note_unwritten(const std::set<std::size_t>& slides) {
   });
 }
 
+/// \throws WatchStopped where the start was asked to stop. Says once that the ledger is read when that takes long.
+void Ledger::check_start(std::chrono::steady_clock::time_point since, std::size_t slides) {
+  const std::string folder = database_.file().parent_path().string();
+  if (watch_.is_stopped && watch_.is_stopped()) throw WatchStopped(folder + ": interrupted while the ledger was read");
+  if (has_told_ || std::chrono::steady_clock::now() - since < told_after_) return;
+  has_told_ = true;
+  if (watch_.on_watch) {
+    watch_.on_watch(folder + ": reading the ledger of " + std::to_string(slides) +
+                    (slides == 1 ? " slide" : " slides"));
+  }
+}
+
 LedgerStart Ledger::begin(const std::vector<ManifestEntry>& manifest, bool retry_failed, std::string_view retried_cause,
                           int shards) {
   LedgerStart start;
+  const auto since = std::chrono::steady_clock::now();
   std::vector<std::optional<SlideIdentity>> found(manifest.size());
   for (std::size_t i = 0; i < manifest.size(); ++i) {
+    check_start(since, manifest.size());
     if (manifest[i].mine) found[i] = look(manifest[i].path);
   }
   slides_.assign(manifest.size(), {});
@@ -150,11 +173,12 @@ LedgerStart Ledger::begin(const std::vector<ManifestEntry>& manifest, bool retry
     const SlideCounts shortages = counts_of_undone(database_, shortages_name);
     const SlideCounts unwritten = counts_of_undone(database_, unwritten_name);
     start.list_damaged = has_damaged_list(database_);
-    forget_manifest();
+    forget_manifest(manifest);
     store_shards(database_, shards);
     EntryStatements with(database_, bins_);
     const std::unordered_set<std::int64_t> with_files = slides_with_files(database_);
     for (std::size_t i = 0; i < manifest.size(); ++i) {
+      check_start(since, manifest.size());
       const std::string state = enter(with, i, manifest[i], found[i], retried_cause, start);
       if (!manifest[i].mine) continue;
       const std::uint64_t size = found[i] ? found[i]->size : 0;
@@ -252,10 +276,19 @@ void Ledger::mend_once() {
   if (!std::exchange(has_mended_, true)) mend_indices(database_, most_checked_bytes);
 }
 
-void Ledger::forget_manifest() {
-  database_.execute(
-      "UPDATE slides SET position = NULL, mine = 0 WHERE position IS NOT NULL;"
-      "UPDATE slides SET state = 'pending' WHERE state = 'running'");
+/// Rows that have the place which `manifest` gives them keep it: another place makes SQLite write all of a row anew.
+void Ledger::forget_manifest(const std::vector<ManifestEntry>& manifest) {
+  std::vector<std::int64_t> others;
+  Statement select(database_, "SELECT id, position, canonical FROM slides WHERE position IS NOT NULL");
+  while (select.step()) {
+    const std::int64_t position = select.integer(1);
+    const bool stays = position >= 0 && position < std::ssize(manifest) &&
+                       select.bytes(2) == manifest[static_cast<std::size_t>(position)].canonical;
+    if (!stays) others.push_back(select.integer(0));
+  }
+  Statement forget(database_, "UPDATE slides SET position = NULL, mine = 0 WHERE id = ?1");
+  for (const std::int64_t id : others) forget.bind(1, id).run();
+  database_.execute("UPDATE slides SET state = 'pending' WHERE state = 'running'");
 }
 
 void Ledger::forget_image_names() {

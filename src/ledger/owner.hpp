@@ -50,7 +50,7 @@ struct OwnerWatch {
   std::chrono::milliseconds stopping{60'000};  ///< how long the end of one is waited for that was asked to stop
 };
 
-/// The waiting for a sign of life was stopped. Nothing was changed.
+/// The waiting for a sign of life, or the reading of a ledger at a start, was stopped. Nothing was changed.
 class WatchStopped : public ConfigError {
  public:
   using ConfigError::ConfigError;
