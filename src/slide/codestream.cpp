@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <limits>
 #include <optional>
 #include <slidestream/error.hpp>
 #include <string>
@@ -37,15 +38,15 @@ class Reader {
   std::span<const std::byte> bytes_;
 };
 
-constexpr std::uint16_t soc = 0xFF4F, cap = 0xFF50, siz = 0xFF51, cod = 0xFF52, coc = 0xFF53, sot = 0xFF90,
-                        sod = 0xFF93, eoc = 0xFFD9;
+constexpr std::uint16_t soc = 0xFF4F, cap = 0xFF50, siz = 0xFF51, cod = 0xFF52, coc = 0xFF53, qcd = 0xFF5C,
+                        qcc = 0xFF5D, sot = 0xFF90, sod = 0xFF93, eoc = 0xFFD9;
 
 /// Throws unless a header may have the marker. Of part 2, OpenJPEG keeps the arrays of component transforms, and copies
 /// them for each tile. Of one that it doesn't know it looks into the segment, for others.
 void check_marker(std::uint16_t marker) {
-  constexpr std::array<std::uint16_t, 16> known = {cap,    siz,    cod,    coc,    0xFF55, 0xFF57,  // CAP; TLM, PLM
-                                                   0xFF58, 0xFF59, 0xFF5C, 0xFF5D, 0xFF5E, 0xFF5F,  // PLT to POC
-                                                   0xFF60, 0xFF61, 0xFF63, 0xFF64};  // PPM, PPT, CRG, COM
+  constexpr std::array<std::uint16_t, 16> known = {cap,    siz,    cod,    coc,   0xFF55, 0xFF57,  // CAP; TLM, PLM
+                                                   0xFF58, 0xFF59, qcd,    qcc,   0xFF5E, 0xFF5F,  // PLT to POC
+                                                   0xFF60, 0xFF61, 0xFF63, 0xFF64};                // PPM, PPT, CRG, COM
   if (std::ranges::find(known, marker) != known.end()) return;
   if (marker == 0xFF74 || marker == 0xFF75 || marker == 0xFF77) {
     throw TileError("the JPEG 2000 codestream has multiple component transforms of part 2, which aren't supported");
@@ -130,6 +131,53 @@ Parts larger(const Parts& a, const Parts& b) {
           std::max(a.segments, b.segments)};
 }
 
+/// What one header says, of all components (0) and of single ones (1 and their number).
+using Said = std::array<std::optional<unsigned>, 1 + most_components>;
+
+/// Wavelet levels, and steps of quantisation, that a header says.
+struct Bands {
+  Said levels;
+  Said steps;
+
+  void read(const Reader& reader, std::size_t at) {
+    const std::uint16_t marker = reader.u16(at);
+    const bool of_one = marker == coc || marker == qcc;
+    const unsigned place = of_one ? 1 + reader.u8(at + 4) : 0;
+    if (place > most_components) return;
+    if (marker == cod) levels[place] = reader.u8(at + 9);
+    if (marker == coc) levels[place] = reader.u8(at + 6);
+    if (marker == qcd || marker == qcc) steps[place] = steps_at(reader, at, of_one ? 5 : 4);
+  }
+
+ private:
+  /// \param style  where Sqcd or Sqcc is, in the segment at `at`, with its marker
+  static unsigned steps_at(const Reader& reader, std::size_t at, unsigned style) {
+    constexpr unsigned none = 0, expounded = 2;
+    const unsigned kind = reader.u8(at + style) & 31U;
+    // Derived: one step is enough. Of other styles the standard says nothing.
+    if (kind != none && kind != expounded) return std::numeric_limits<unsigned>::max();
+    const unsigned end = 2U + reader.u16(at + 2);
+    return end <= style + 1 ? 0 : (end - style - 1) / (kind == none ? 1 : 2);
+  }
+};
+
+/// Throws if a component has more bands than steps (ISO/IEC 15444-1, A.6.4): OpenJPEG takes others, or none, for those
+/// that lack. Steps for bands that aren't there are allowed. \param tile  goes before `main`
+void check_bands(const Bands& main, const Bands& tile, std::size_t components) {
+  for (std::size_t i = 1; i <= components; ++i) {
+    const auto said = [i](const Said& of_main, const Said& of_tile) {
+      for (const auto& one : {of_tile[i], of_tile[0], of_main[i]}) {
+        if (one) return one;
+      }
+      return of_main[0];
+    };
+    const auto levels = said(main.levels, tile.levels), steps = said(main.steps, tile.steps);
+    if (!levels || !steps || *steps >= 1 + 3 * *levels) continue;
+    throw TileError("the JPEG 2000 header has " + std::to_string(*levels) + " wavelet levels, and " +
+                    std::to_string(*steps) + " quantisation steps, which are too few");
+  }
+}
+
 /// The most that the headers say so far, those of tile-parts included: any may add to what others said of a component.
 struct Coding {
   std::vector<Parts> components;
@@ -137,6 +185,7 @@ struct Coding {
   std::uint64_t markers = 0;
   bool any_high_throughput = false;
   bool any_other = false;
+  Bands bands;  ///< of the main header
 };
 
 /// Throws for code-blocks of HTJ2K that OpenJPEG 2.5.0 isn't safe with. It shares buffers that are too small for other
@@ -266,9 +315,13 @@ bool is_reversible_at(const Reader& reader, std::size_t at) { return reader.u8(a
 std::optional<bool> read_part_header(const Reader& reader, std::size_t& at, std::size_t end, Codestream& stream,
                                      Coding& coding) {
   std::optional<bool> said;
+  Bands bands;
+  // Others of the tile have no such markers.
+  const bool is_first = reader.u8(at + 10) == 0;
   for (at += 12; reader.u16(at) != sod; ++coding.markers) {
     const std::uint16_t kind = reader.u16(at);
     check_marker(kind);
+    bands.read(reader, at);
     // A tile's own transform would make component 0 something else there.
     if (kind == cod || kind == coc) {
       stream.irreversible_colour_transform = false;
@@ -281,6 +334,7 @@ std::optional<bool> read_part_header(const Reader& reader, std::size_t& at, std:
     at += 2 + std::max<std::size_t>(reader.u16(at + 2), 2);
     if (at >= end) throw TileError("a JPEG 2000 tile-part's header is damaged");
   }
+  if (is_first) check_bands(coding.bands, bands, stream.components.size());
   return said;
 }
 
@@ -334,6 +388,7 @@ std::size_t read_main_header(const Reader& reader, Codestream& stream, std::uint
     const std::uint16_t marker = reader.u16(at);
     if (marker < 0xFF00) throw TileError("the JPEG 2000 main header is damaged");
     check_marker(marker);
+    coding.bands.read(reader, at);
     if (marker == cod) {
       stream.colour_transform = transforms(reader, at);
       stream.is_reversible = is_reversible_at(reader, at);

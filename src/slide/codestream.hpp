@@ -47,10 +47,10 @@ constexpr std::uint64_t most_codestream_blocks = std::uint64_t{1} << 18;
 
 /// Finds the codestream in `bytes` (bare, or in a JP2 file, told by the first bytes), reads its main header and walks
 /// its tile-parts. \throws TileError for damage and for ends cut off, which OpenJPEG may pass over, for more parts than
-///   the limits above, for markers that OpenJPEG doesn't know or that are of part 2, for a colour transform of
-///   components of different sizes, for HTJ2K whose packets have markers in them, beside other code-blocks or in
-///   several layers, and for JP2 files whose components aren't the colours (palette, reordered
-///   channels).
+///   the limits above, for markers that OpenJPEG doesn't know or that are of part 2, for fewer steps of
+///   quantisation than bands, for a colour transform of components of different sizes, for HTJ2K whose packets have
+///   markers in them, beside other code-blocks or in several layers, and for JP2 files whose components aren't the
+///   colours (palette, reordered channels).
 Codestream parse_codestream(std::span<const std::byte> bytes);
 
 /// What the main header and that of the first tile-part say of a bare codestream, of which only the front is there. All

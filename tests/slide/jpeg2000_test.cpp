@@ -4,6 +4,7 @@
 #include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
 
+#include "slide/codestream.hpp"
 #include "slide/test_images.hpp"
 
 using namespace slidestream;
@@ -234,6 +235,40 @@ TEST_CASE("damaged codestreams are bad") {
       check_bad(with(0x78), "the marker FF78, which isn't supported");
       check_bad(with(0x30), "the marker FF30, which isn't supported");
     }
+  }
+  SUBCASE("more bands than steps of quantisation") {
+    const std::string cause = "32 wavelet levels, and 10 quantisation steps, which are too few";
+    const std::size_t cod = find_marker(tile, 0x52), qcd = find_marker(tile, 0x5C);
+    Bytes changed = tile;
+    changed[cod + 9] = std::byte{32};
+    check_bad(changed, cause);
+    Bytes reversible = encode_jpeg2000(picture, {.irreversible = false});
+    reversible[find_marker(reversible, 0x52) + 9] = std::byte{32};
+    check_bad(reversible, cause);
+    // A tile's levels go before those of the main header.
+    Bytes in_tile = with_coding_in_tile(tile);
+    in_tile[find_marker(in_tile, 0x90) + 12 + 9] = std::byte{32};
+    check_bad(in_tile, cause);
+    // A component's own steps go before those of all.
+    const auto with_steps = [&](unsigned component) {
+      const Bytes qcc = {std::byte{0xFF},      std::byte{0x5D}, std::byte{0},   std::byte{5},
+                         std::byte(component), std::byte{0x40}, std::byte{0x40}};
+      Bytes made = tile;
+      made.insert(made.begin() + static_cast<std::ptrdiff_t>(find_marker(tile, 0x90)), qcc.begin(), qcc.end());
+      return made;
+    };
+    check_bad(with_steps(2), "3 wavelet levels, and 1 quantisation steps, which are too few");
+    CHECK_NOTHROW(parse_codestream(with_steps(3)));  // of no component
+    // Derived steps are enough for all bands, and steps without a band are allowed.
+    const auto length = std::to_integer<std::ptrdiff_t>(changed[qcd + 3]);
+    const auto segment = changed.begin() + static_cast<std::ptrdiff_t>(qcd);
+    changed[qcd + 3] = std::byte{5};
+    changed[qcd + 4] = (changed[qcd + 4] & std::byte{0xE0}) | std::byte{1};
+    changed.erase(segment + 7, segment + 2 + length);
+    CHECK_NOTHROW(parse_codestream(changed));
+    changed = tile;
+    changed[cod + 9] = std::byte{1};
+    CHECK_NOTHROW(parse_codestream(changed));
   }
   SUBCASE("no EOC") { check_bad(Bytes(tile.begin(), tile.end() - 2), "without EOC"); }
 }
