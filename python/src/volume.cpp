@@ -142,6 +142,7 @@ void bind_volume(nb::module_& module) {
       "volume_inputs",
       [](const std::vector<std::filesystem::path>& inputs) {
         std::vector<std::string> paths;
+        paths.reserve(inputs.size());
         for (const std::filesystem::path& input : inputs) paths.push_back(input.string());
         const ExpandedInputs found = volume::volume_inputs(paths);
         std::vector<std::filesystem::path> volumes(found.slides.begin(), found.slides.end());
