@@ -55,6 +55,8 @@ class Slide:
             without a usable one stays as it is: a warning says why, and ``is_srgb`` tells. Associated images aren't
             converted.
         on_bad_tile: ``"fail"``: reading a tile that can't be decoded raises ``SlideError``; ``"white"``: it is white.
+        decode_mib: Memory that decoding may take over all threads, in MiB, besides the pixels that are returned. Tiles
+            wait for their share. One that takes more than all of it raises ``SlideError``, whatever ``on_bad_tile`` says.
 
     Doubts about the file go to the logger ``slidestream`` of Python's ``logging``, as warnings.
 
@@ -71,12 +73,14 @@ class Slide:
         channel: Optional[int] = None,
         colour: Literal["file", "srgb"] = "file",
         on_bad_tile: OnBadTile = "fail",
+        decode_mib: int = 1024,
     ) -> None:
         self._white = choice("on_bad_tile", on_bad_tile, ("fail", "white")) == "white"
         self._mpp = micrometres("mpp", mpp)
         self._channel = channel_number(channel)
         self._srgb = choice("colour", colour, ("file", "srgb")) == "srgb"
-        self._core = _core.OpenSlide(path_text(path), self._mpp or 0.0, self._channel, self._srgb)
+        self._decode_mib = whole("decode_mib", decode_mib)
+        self._core = _core.OpenSlide(path_text(path), self._mpp or 0.0, self._channel, self._srgb, self._decode_mib, None)
         self._other: Optional[_core.OpenSlide] = None
         log_notes(f"{self._core.path}: {line}" for line in self._core.warnings)
 
@@ -86,12 +90,13 @@ class Slide:
         if colour is None or (choice("colour", colour, ("file", "srgb")) == "srgb") == self._srgb or isinstance(core, _Closed):
             return core
         if other is None:
-            other = self._other = _core.OpenSlide(str(core.path), self._mpp or 0.0, self._channel, not self._srgb)
+            other = self._other = _core.OpenSlide(str(core.path), self._mpp or 0.0, self._channel, not self._srgb, self._decode_mib, core)
             log_notes(f"{core.path}: {line}" for line in other.warnings if line not in core.warnings)
         return other
 
     def __reduce__(self) -> Tuple[object, ...]:
-        return _open, (str(self._core.path), self._mpp, self._channel, "srgb" if self._srgb else "file", "white" if self._white else "fail")
+        colour, on_bad_tile = "srgb" if self._srgb else "file", "white" if self._white else "fail"
+        return _open, (str(self._core.path), self._mpp, self._channel, colour, on_bad_tile, self._decode_mib)
 
     def close(self) -> None:
         """Closes the file. The object can't be used afterwards; closing it again does nothing."""
@@ -317,5 +322,13 @@ class _Closed:
         raise _core.Error(f"{self.path}: this slide was closed")
 
 
-def _open(path: str, mpp: Optional[float], channel: int, colour: Literal["file", "srgb"], on_bad_tile: OnBadTile) -> Slide:
-    return Slide(path, mpp=mpp, channel=None if channel < 0 else channel, colour=colour, on_bad_tile=on_bad_tile)
+def _open(
+    path: str,
+    mpp: Optional[float],
+    channel: int,
+    colour: Literal["file", "srgb"],
+    on_bad_tile: OnBadTile,
+    decode_mib: int = 1024,
+) -> Slide:
+    number = None if channel < 0 else channel
+    return Slide(path, mpp=mpp, channel=number, colour=colour, on_bad_tile=on_bad_tile, decode_mib=decode_mib)

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
@@ -20,6 +21,7 @@
 #include "device_array.hpp"
 #include "runtime/machine.hpp"
 #include "sink/srgb_profile.hpp"
+#include "slide/decode_memory.hpp"
 #include "tiling/batch_memory.hpp"
 #include "tiling/device_tiles.hpp"
 #include "tiling/region_reader.hpp"
@@ -30,8 +32,19 @@ namespace slidestream::python {
 
 namespace {
 
-OpenOptions with(double mpp, int channel, bool to_srgb) {
+/// Memory for decoding tiles, in MiB. \throws ConfigError
+std::shared_ptr<DecodeMemory> decode_memory_of(int mebibytes) {
+  if (mebibytes < 1) throw ConfigError("decode_mib is " + std::to_string(mebibytes) + "; expected at least 1");
+  auto memory = std::make_unique<DecodeMemory>(static_cast<std::uint64_t>(mebibytes) << 20, "decode_mib", 1);
+  // The end of what threads wait for waits for them, and a forked child hasn't these threads.
+  return {memory.release(), [process = ::getpid()](DecodeMemory* made) {
+            if (::getpid() == process) delete made;
+          }};
+}
+
+OpenOptions with(double mpp, int channel, bool to_srgb, std::shared_ptr<DecodeMemory> memory) {
   OpenOptions options;
+  options.decode_memory = std::move(memory);
   options.mpp = mpp;
   options.channel = channel;
   options.channel_name = "channel";
@@ -40,8 +53,11 @@ OpenOptions with(double mpp, int channel, bool to_srgb) {
 }
 
 struct OpenSlide {
-  OpenSlide(const std::filesystem::path& path, double mpp, int channel, bool to_srgb)
-      : slide(Slide::open(path, with(mpp, channel, to_srgb))) {}
+  /// \param sharing  has the memory for decoding already; null: it is `decode_mib`
+  OpenSlide(const std::filesystem::path& path, double mpp, int channel, bool to_srgb, int decode_mib,
+            const OpenSlide* sharing)
+      : decode_memory(sharing != nullptr ? sharing->decode_memory : decode_memory_of(decode_mib)),
+        slide(Slide::open(path, with(mpp, channel, to_srgb, decode_memory))) {}
 
   const SlideInfo& info() const { return slide->info(); }
 
@@ -65,6 +81,7 @@ struct OpenSlide {
     return *found;
   }
 
+  std::shared_ptr<DecodeMemory> decode_memory;
   std::shared_ptr<const Slide> slide;
   RegionReader reader;
 
@@ -198,8 +215,9 @@ void bind_slide(nb::module_& module) {
                ")";
       });
   nb::class_<OpenSlide>(module, "OpenSlide")
-      .def(nb::init<const std::filesystem::path&, double, int, bool>(), nb::arg("path"), nb::arg("mpp"),
-           nb::arg("channel"), nb::arg("to_srgb"), nb::call_guard<Unlocked>())
+      .def(nb::init<const std::filesystem::path&, double, int, bool, int, const OpenSlide*>(), nb::arg("path"),
+           nb::arg("mpp"), nb::arg("channel"), nb::arg("to_srgb"), nb::arg("decode_mib"), nb::arg("sharing").none(),
+           nb::call_guard<Unlocked>())
       .def_prop_ro("path", [](const OpenSlide& open) { return open.info().path; })
       .def_prop_ro("format", [](const OpenSlide& open) { return open.info().format; })
       .def_prop_ro("is_srgb", [](const OpenSlide& open) { return open.info().is_srgb; })

@@ -1,5 +1,7 @@
 #include "slide/decode_memory.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <span>
@@ -12,10 +14,15 @@
 
 namespace slidestream {
 
-std::string advice_to_decode(std::uint64_t bytes) {
+DecodeMemory::DecodeMemory(std::uint64_t bytes, std::string setting, std::uint64_t divisor)
+    : size_(bytes), setting_(std::move(setting)), divisor_(divisor), process_(::getpid()) {}
+
+std::string DecodeMemory::advice(std::uint64_t bytes) const {
   constexpr std::uint64_t mib = std::uint64_t{1} << 20;
-  return "raise pipeline.memory_mib to " + std::to_string((decode_memory_divisor * bytes + mib - 1) / mib);
+  return "raise " + setting_ + " to " + std::to_string((divisor_ * bytes + mib - 1) / mib);
 }
+
+bool DecodeMemory::is_foreign() const noexcept { return ::getpid() != process_; }
 
 DecodeMemory::Lease::~Lease() {
   if (memory_ != nullptr) memory_->give_back(bytes_, is_input_);
@@ -45,6 +52,7 @@ bool DecodeMemory::wait_while(std::unique_lock<std::mutex>& lock, const Lacks& l
 }
 
 DecodeMemory::Lease DecodeMemory::take(std::uint64_t bytes, const std::function<bool()>& give_up) {
+  if (is_foreign()) return {*this, 0};
   std::unique_lock lock(mutex_);
   const auto is_short = [&](bool gave_up) { return !gave_up && bytes > size_ - taken_; };
   bool is_there = false;
@@ -69,6 +77,7 @@ DecodeMemory::Lease DecodeMemory::take(std::uint64_t bytes, const std::function<
 }
 
 DecodeMemory::Lease DecodeMemory::take_input(std::uint64_t bytes, const std::function<bool()>& give_up) {
+  if (is_foreign()) return {*this, 0};
   {
     std::unique_lock lock(mutex_);
     if (!wait_while(
@@ -86,11 +95,13 @@ DecodeMemory::Lease DecodeMemory::take_input(std::uint64_t bytes, const std::fun
 }
 
 std::uint64_t DecodeMemory::input_held_here() const {
+  if (is_foreign()) return 0;
   const std::lock_guard lock(mutex_);
   return input_thread_ == std::this_thread::get_id() ? input_bytes_ : 0;
 }
 
 void DecodeMemory::give_back(std::uint64_t bytes, bool is_input) noexcept {
+  if (is_foreign()) return;
   {
     const std::lock_guard lock(mutex_);
     taken_ -= bytes;

@@ -19,15 +19,15 @@ inline constexpr std::size_t most_kept_bytes = std::size_t{3} << 20;
 /// The part of `pipeline.memory_mib` that decoders may take in a run is one by this number.
 inline constexpr std::uint64_t decode_memory_divisor = 4;
 
-/// "raise pipeline.memory_mib to 16": with that, decoders may take so many bytes.
-std::string advice_to_decode(std::uint64_t bytes);
-
 /// Memory that decoders take for tiles, or what small levels take, bounded over all threads of a run. A thread holds
 /// one lease at a time, and works while it holds it, so that those who wait are served in the end. One thread may hold
-/// a lease for a tile's compressed bytes besides. Thread-safe.
+/// a lease for a tile's compressed bytes besides. Thread-safe. A child that was forked may have its lock as a thread of
+/// the parent had it: there a lease is given at once, and nothing is counted.
 class DecodeMemory {
  public:
-  explicit DecodeMemory(std::uint64_t bytes) : size_(bytes) {}
+  /// \param setting  that says in MiB how much `divisor` times the memory is, for `advice`
+  explicit DecodeMemory(std::uint64_t bytes, std::string setting = "pipeline.memory_mib",
+                        std::uint64_t divisor = decode_memory_divisor);
   DecodeMemory(const DecodeMemory&) = delete;
   DecodeMemory& operator=(const DecodeMemory&) = delete;
 
@@ -51,6 +51,9 @@ class DecodeMemory {
 
   std::uint64_t size() const noexcept { return size_; }
 
+  /// "raise pipeline.memory_mib to 16": with that, decoders may take so many bytes.
+  std::string advice(std::uint64_t bytes) const;
+
   /// Takes `bytes`, at most `size()`, when those who asked before have theirs. None when `give_up`, which
   /// is asked while it waits and may be empty, says so.
   Lease take(std::uint64_t bytes, const std::function<bool()>& give_up);
@@ -67,8 +70,13 @@ class DecodeMemory {
   bool wait_while(std::unique_lock<std::mutex>& lock, const Lacks& lacks, const std::function<bool()>& give_up);
   void give_back(std::uint64_t bytes, bool is_input) noexcept;
 
+  bool is_foreign() const noexcept;
+
   const std::uint64_t size_;
-  mutable std::mutex mutex_;  ///< of what follows
+  const std::string setting_;
+  const std::uint64_t divisor_;
+  const std::int64_t process_;  ///< that made it
+  mutable std::mutex mutex_;    ///< of what follows
   std::condition_variable changed_;
   std::uint64_t taken_ = 0;
   std::uint64_t next_ticket_ = 0;

@@ -77,7 +77,8 @@ DecodeMemory::Lease take_memory(const Slide::Impl& slide, std::size_t level, std
   if (all > slide.decode_memory->size()) {
     throw_slide_error(slide.info.path, "level " + std::to_string(level) + " tile " + std::to_string(tile) + " takes " +
                                            in_mib(all) + " to decode, and decoding may take " +
-                                           in_mib(slide.decode_memory->size()) + "; " + advice_to_decode(all));
+                                           in_mib(slide.decode_memory->size()) + "; " +
+                                           slide.decode_memory->advice(all));
   }
   DecodeMemory::Lease lease = (*slide.decode_memory.*take)(bytes, slide.give_up);
   if (!lease) throw_stopped(slide.info.path, "waited for memory to decode tile " + std::to_string(tile));
@@ -96,8 +97,8 @@ DecodeMemory::Lease memory_for(const Slide::Impl& slide, const std::string& what
   if (slide.decode_memory == nullptr || bytes == 0) return {};
   if (bytes > slide.decode_memory->size()) {
     throw_slide_error(slide.info.path, what + " takes " + in_mib(bytes) + " to read, and decoding may take " +
-                                           in_mib(slide.decode_memory->size()) + "; " + advice_to_decode(bytes) +
-                                           or_else);
+                                           in_mib(slide.decode_memory->size()) + "; " +
+                                           slide.decode_memory->advice(bytes) + or_else);
   }
   DecodeMemory::Lease lease = slide.decode_memory->take(bytes, slide.give_up);
   if (!lease) throw_stopped(slide.info.path, "waited for memory to read " + what);

@@ -7,6 +7,7 @@ import pickle
 import random
 import subprocess
 import sys
+import zlib
 
 import numpy
 import pytest
@@ -407,3 +408,15 @@ def test_planes_are_read_as_colours(tmp_path):
             assert numpy.array_equal(batch.pixels[i], pixels[y:y + 60, x:x + 100])
             found += 1
     assert found > 6
+
+
+def test_a_tile_that_takes_more_than_decoding_may_fails(tmp_path):
+    stored = zlib.compress(bytes(2048 * 2048 * 3), 1)
+    path = tagged_tiff.write(tmp_path / "large.tif", tagged_tiff.Directory(2048, 2048, [stored], tile=2048, compression=8))
+    tight = ss.Slide(path, decode_mib=8, on_bad_tile="white")
+    for slide in (tight, pickle.loads(pickle.dumps(tight))):
+        with pytest.raises(ss.SlideError, match=r"takes \d+ MiB to decode, and decoding may take 8 MiB; raise decode_mib to \d+"):
+            slide.read_region((0, 0), 0, (16, 16))
+    assert (ss.Slide(path).read_region((0, 0), 0, (16, 16)) == 0).all()
+    with pytest.raises(ss.ConfigError, match="decode_mib is 0; expected at least 1"):
+        ss.Slide(path, decode_mib=0)

@@ -1,5 +1,7 @@
 // What decoding takes is bounded over all threads.
 #include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -45,9 +47,30 @@ std::string error_of_reading(const Slide& slide) {
 }  // namespace
 
 TEST_CASE("what a run must have for decoding is told in whole MiB, and is enough") {
-  CHECK(advice_to_decode(1) == "raise pipeline.memory_mib to 1");
-  CHECK(advice_to_decode(std::uint64_t{4} << 20) == "raise pipeline.memory_mib to 16");
-  CHECK(advice_to_decode((std::uint64_t{4} << 20) + 1) == "raise pipeline.memory_mib to 17");
+  const DecodeMemory of_run(mib);
+  CHECK(of_run.advice(1) == "raise pipeline.memory_mib to 1");
+  CHECK(of_run.advice(4 * mib) == "raise pipeline.memory_mib to 16");
+  CHECK(of_run.advice(4 * mib + 1) == "raise pipeline.memory_mib to 17");
+  CHECK(DecodeMemory(mib, "decode_mib", 1).advice(4 * mib + 1) == "raise decode_mib to 5");
+}
+
+TEST_CASE("a forked child doesn't wait for what threads of its parent have") {
+  DecodeMemory memory(10);
+  const DecodeMemory::Lease all = memory.take(10, {});
+  const ::pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(60);
+    bool served = true;
+    for (int i = 0; i < 2; ++i) {
+      const DecodeMemory::Lease input = memory.take_input(5, {});
+      const DecodeMemory::Lease lease = memory.take(10, {});
+      served = served && input && lease && memory.input_held_here() == 0;
+    }
+    ::_exit(served ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
 }
 
 TEST_CASE("leases are never more than the memory, and all are served") {
