@@ -115,7 +115,7 @@ class HostRing {
   std::uint32_t current_ = 0;
 };
 
-/// One component's prediction, in units of the coefficient. Wraps around where the tile is flagged anyway.
+/// The sum. It wraps around where it is too large, which only tiles that are flagged anyway make it.
 std::int32_t add_wrapping(std::int32_t a, std::int32_t b) {
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
 }

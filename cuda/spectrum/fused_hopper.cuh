@@ -19,7 +19,8 @@ struct HopperShape {
   static constexpr int row_groups = row_threads / row_lanes;
   static constexpr int rounds = pairs / row_groups;
   static constexpr int buffers = 2;
-  // Registers a thread: 128 x 72 + 256 x 216 are all that a multiprocessor has. Columns need theirs for the last strip.
+  // Registers per thread: 128 x 72 + 256 x 216 = 64,512 of a multiprocessor's 65,536. Columns need theirs for the last
+  // strip.
   static constexpr int row_registers = 72;
   static constexpr int column_registers = 216;
   static constexpr int shared_bytes = 227 * 1024;

@@ -39,7 +39,7 @@ class TissueMask(NamedTuple):
 
 
 class Slide:
-    """An open whole-slide image: Aperio SVS and other tiled TIFF files.
+    """An open whole-slide image, of any format that docs/formats.md lists.
 
     Any number of threads may use one object at the same time. Its file is closed when nobody refers to it any more, or
     with ``close``, which a ``with`` block does at its end. A slide that is pickled is opened again where it arrives,
