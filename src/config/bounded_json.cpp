@@ -1,6 +1,7 @@
 #include "config/bounded_json.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <istream>
 #include <slidestream/error.hpp>
 
@@ -35,6 +36,8 @@ BoundedJson::int_type BoundedJson::underflow() {
   if (look_) look_();
   const std::size_t bytes = read();
   if (bytes == 0) return traits_type::eof();
+  // The parser takes a zero byte for the end, and other control characters for faults.
+  std::replace(block_.begin(), block_.begin() + static_cast<std::ptrdiff_t>(bytes), '\0', '\1');
   look_at({block_.data(), bytes});
   setg(block_.data(), block_.data(), block_.data() + bytes);
   return traits_type::to_int_type(block_.front());

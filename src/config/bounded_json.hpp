@@ -14,7 +14,8 @@
 namespace slidestream {
 
 /// JSON that anybody may have written, on its way to nlohmann's parser. That one holds all bytes since the last text or
-/// number began, several times over; here they are bounded before they reach it.
+/// number began, several times over; here they are bounded before they reach it. It ends at a zero byte, whatever
+/// follows; here such a byte is passed on as another that JSON can't have.
 class BoundedJson final : public std::streambuf {
  public:
   /// Of a text, a number, or what stands between two of them.

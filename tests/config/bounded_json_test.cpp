@@ -2,10 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <istream>
 #include <nlohmann/json.hpp>
 #include <slidestream/error.hpp>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 using namespace slidestream;
 
@@ -50,6 +52,19 @@ TEST_CASE("JSON is passed on as it is, however much of it there is") {
   std::string numbers = "[";
   while (numbers.size() < 2 * BoundedJson::most_bytes) numbers += "12,-3.5e2, 0,";
   CHECK(error_of(numbers).empty());
+}
+
+TEST_CASE("A zero byte isn't the end of JSON") {
+  for (const char* const rest : {"", " ", "]"}) {
+    CAPTURE(rest);
+    const std::string text = std::string("[1]") + '\0' + rest;
+    BoundedJson json(text);
+    std::istream in(&json);
+    CHECK_FALSE(nlohmann::json::accept(in));
+  }
+  BoundedJson sound(std::string_view("[1] "));
+  std::istream in(&sound);
+  CHECK(nlohmann::json::accept(in));
 }
 
 TEST_CASE("A text, a number or a gap that is too long is refused where it begins") {

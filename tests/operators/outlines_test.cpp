@@ -322,6 +322,7 @@ TEST_CASE("What isn't outlines is refused in one line that names the file") {
   CHECK(error_of("{\"type\":\n \"Feature\",}") == before + "is not JSON: wrong at line 2, column 12");
   CHECK(error_of("[{\"type\":\"Feature\",\"geometry\":null}\n") ==
         before + "is not JSON: wrong at line 2, column 1, where it ends");
+  CHECK(error_of(std::string("[]") + '\0' + "]").starts_with(before + "is not JSON: wrong at line 1, column 3"));
   CHECK(error_of("[]]").starts_with(before + "is not JSON: wrong at line 1, column 3"));
   CHECK(error_of("[1e999]") == before + "has a number that is too large at byte 6: 1e999");
   CHECK(error_of("{}") == before + "an object has no \"type\"");
