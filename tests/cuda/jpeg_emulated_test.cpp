@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "colour/made_profiles.hpp"
@@ -149,9 +151,11 @@ void check(bool with_luminance, bool rgb_wanted = true, const DeviceColours& col
     if (i % 4 == 0) scene.add(tiles[i], false, random);
   }
   REQUIRE(scene.kinds() == 0x3F);  // every kind is there
-  const auto [expected, found] = scene.run<by>(with_luminance, colours);
-  const auto [a, b] = std::ranges::mismatch(expected, found);
-  CHECK_MESSAGE(a == expected.end(), "byte ", a - expected.begin());
+  const auto planes = scene.run<by>(with_luminance, colours);
+  const auto& expected = planes.first;
+  const auto& found = planes.second;
+  const auto differs = std::mismatch(expected.begin(), expected.end(), found.begin(), found.end()).first;
+  CHECK_MESSAGE(differs == expected.end(), "byte ", differs - expected.begin());
 }
 
 }  // namespace
@@ -181,7 +185,7 @@ TEST_CASE("luminance of four pixels at a time is the formula's, for every sample
   for (std::uint32_t first = 0; first < 256; ++first) {
     std::uint32_t words[3] = {first | (255 - first) << 8 | 0xFF0000U, static_cast<std::uint32_t>(random()),
                               static_cast<std::uint32_t>(random())};
-    std::ranges::rotate(words, words + first % 3);
+    std::rotate(std::begin(words), std::begin(words) + first % 3, std::end(words));
     std::uint32_t pixels[3];
     interleave(words[0], words[1], words[2], pixels);
     const std::uint32_t four = luminance_of_four(words[0], words[1], words[2]);

@@ -225,12 +225,13 @@ TEST_CASE("coefficients that are 0 are left small (large)") {
   for (const int radius : {0, 3}) {
     AnalysisConfig config;
     config.smoothing_radius = radius;
-    for (const auto& [name, image] : stepped_images(256)) {
+    for (const auto& named : stepped_images(256)) {
+      const auto& image = named.second;
       const ReferenceResult expected = reference_spectrum(image, config);
       const Outcome on_cpu = run_whole(*make_spectrum_engine(config), image, config);
       for (const Engine which : {plain, fused, portable}) {
         const auto engine = make_engine(config, which);
-        INFO(engine->name(), ": ", name, ", ", described(image, config));
+        INFO(engine->name(), ": ", named.first, ", ", described(image, config));
         const Outcome outcome = run_whole(*engine, image, config);
         const Tolerance tolerance = tolerance_for_zeros(config);
         CHECK(difference(outcome.sums, outcome.map, expected, tolerance) == "");
