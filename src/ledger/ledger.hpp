@@ -33,10 +33,12 @@ namespace slidestream {
 
 /// One slide of a run's manifest.
 struct ManifestEntry {
-  std::string path;         ///< as it was named
-  std::string canonical;    ///< the file behind it: what tells slides apart
-  bool mine = true;         ///< of this process's shard; for `join`, still to be done
-  std::uint64_t bytes = 0;  ///< of its file, for `join`, which doesn't look
+  std::string path;                           ///< as it was named
+  std::string canonical;                      ///< the file behind it: what tells slides apart
+  bool mine = true;                           ///< of this process's shard; for `join`, still to be done
+  std::uint64_t bytes = 0;                    ///< of its file, for `join`, which doesn't look
+  std::int64_t kept = 1;                      ///< for `join`: the column `mine`
+  std::optional<std::int64_t> ended_at = {};  ///< for `join`: when it ended, if it isn't imported
 };
 
 /// What a run finds in its ledger.
@@ -179,7 +181,6 @@ class Ledger {
     std::optional<SlideIdentity> identity;
     std::int64_t attempts = 0;
     std::int64_t ended_at = 0;
-    bool is_leftover = false;  ///< an earlier run left it in another shard's folder; the ledger keeps that
     std::optional<std::uint64_t> map_digest;  ///< as it was written
     MapParts map;
   };
@@ -189,9 +190,6 @@ class Ledger {
   /// say the same, the one is kept that any order of imports keeps. `different`: both are done and don't say the same.
   /// `damaged`: its map isn't what was written. `work` has to throw then.
   Import import(std::size_t slide, const Imported& other);
-  /// Keeps of a slide of the manifest that it ended then, and is to be done again, while `join` works. `import` isn't
-  /// called for it.
-  void note_repeat(std::size_t slide, std::int64_t ended_at);
 
   /// What the names of a slide's images and map begin with. The first call gives each slide of the manifest one that is
   /// no other slide's in this folder (`fill_image_names`), and keeps them all: they stay, whatever later manifests are.

@@ -88,12 +88,20 @@ void Ledger::join(const std::vector<ManifestEntry>& manifest, const std::functio
     joined_.assign(manifest.size(), 0);
     Statement enter(
         database_,
-        "INSERT INTO slides(canonical, path, position, mine, size) VALUES(?1, ?2, ?3, 1, ?4) ON CONFLICT(canonical) DO "
-        "UPDATE SET path = excluded.path, position = excluded.position, mine = 1, size = excluded.size");
+        "INSERT INTO slides(canonical, path, position, size, mine, ended_at) VALUES(?1, ?2, ?3, ?4, ?5, ?6) ON "
+        "CONFLICT(canonical) DO UPDATE SET path = excluded.path, position = excluded.position, size = excluded.size, "
+        "mine = excluded.mine, ended_at = excluded.ended_at");
     Statement select(database_, "SELECT id FROM slides WHERE canonical = ?1");
     for (std::size_t i = 0; i < manifest.size(); ++i) {
       enter.bind_blob(1, std::string_view(manifest[i].canonical)).bind_blob(2, std::string_view(manifest[i].path));
-      enter.bind(3, static_cast<std::int64_t>(i)).bind(4, static_cast<std::int64_t>(manifest[i].bytes)).run();
+      enter.bind(3, static_cast<std::int64_t>(i)).bind(4, static_cast<std::int64_t>(manifest[i].bytes));
+      enter.bind(5, manifest[i].kept);
+      if (manifest[i].ended_at) {
+        enter.bind(6, *manifest[i].ended_at);
+      } else {
+        enter.bind_null(6);
+      }
+      enter.run();
       select.bind_blob(1, std::string_view(manifest[i].canonical));
       if (select.step()) slides_[i].id = select.integer(0);
       select.reset();
@@ -165,14 +173,11 @@ Ledger::Import Ledger::import(std::size_t slide, const Imported& other) {
   Statement update(database_,
                    std::string("UPDATE slides SET ") + row_assignments +
                        ", size = ?28, modified = ?29, hash = ?30, side = ?31, ended_at = ?32, attempts = ?33, "
-                       "image_name = ?34, mine = ?36 WHERE id = ?35");
+                       "image_name = ?34 WHERE id = ?35");
   static_assert(row_assignment_count == 27);
   bind_row(update, other.result, digests, histogram_);
   bind_identity(update, 28, other.identity);
-  update.bind(32, other.ended_at)
-      .bind(33, other.attempts)
-      .bind(35, id)
-      .bind(36, other.is_leftover ? mine_as_leftover : 1);
+  update.bind(32, other.ended_at).bind(33, other.attempts).bind(35, id);
   if (is_image_name(other.image_name)) {
     update.bind_blob(34, std::string_view(other.image_name));
   } else {
@@ -181,11 +186,6 @@ Ledger::Import Ledger::import(std::size_t slide, const Imported& other) {
   update.run();
   seal_row(database_, id);
   return known ? Import::known : Import::added;
-}
-
-void Ledger::note_repeat(std::size_t slide, std::int64_t ended_at) {
-  Statement update(database_, "UPDATE slides SET ended_at = ?1 WHERE id = ?2");
-  update.bind(1, ended_at).bind(2, slides_.at(slide).id).run();
 }
 
 }  // namespace slidestream

@@ -46,13 +46,21 @@ struct Part {
 /// How much what a part has of a slide counts: nothing beside a part that has more.
 enum class Standing {
   leftover,  ///< of an earlier run in another shard's folder, maybe of an earlier file
-  result,    ///< of joined results, which may be earlier than their shard's, or of a run without shards
+  result,    ///< of a run without shards, alone or joined, or of any that an earlier version joined
+  joined,    ///< a shard had the slide to do that was joined; its folder may have done more since
   own,       ///< a shard has the slide to do
 };
 
 Standing standing_in(const Part& part, std::int64_t mine) {
   if (mine == 0 || mine == mine_as_leftover) return Standing::leftover;
+  if (mine == mine_as_joined) return Standing::joined;
   return part.is_shard ? Standing::own : Standing::result;
+}
+
+/// What joined results keep of a standing.
+std::int64_t mine_of(Standing standing) {
+  if (standing == Standing::leftover) return mine_as_leftover;
+  return standing == Standing::result ? 1 : mine_as_joined;
 }
 
 /// A slide of any manifest.
@@ -62,8 +70,9 @@ struct Place {
   std::uint64_t bytes = 0;                 ///< of its file, the most that a part knows
   std::size_t shards = 0;                  ///< so many parts that are shards list it
   Standing standing = Standing::leftover;  ///< the highest of a part
-  bool is_undone = false;                  ///< a part of that standing has it to do; again, unless it is a shard
+  bool is_undone = false;                  ///< a part of that standing has it to do; again, unless it is a shard's
   std::optional<std::int64_t> ended_at;    ///< when one of that standing last ended it; nothing: none did
+  std::optional<std::int64_t> repeated;    ///< the end of a shard's joined result that is to be repeated
 };
 using Places = std::map<std::string, Place>;  ///< by canonical path
 
@@ -134,15 +143,17 @@ void add_places(Part& part, Places& places) {
   while (select.step()) {
     const Standing standing = standing_in(part, select.integer(4));
     // Another folder's result stands in for what a run without shards never did, and not for what it does again.
-    const bool is_its = standing == Standing::own || (standing == Standing::result && !select.is_null(6));
+    const bool is_its = standing > Standing::result || (standing == Standing::result && !select.is_null(6));
+    const bool is_undone = is_its && select.integer(5) != 0;
     const auto ended_at = select.is_null(6) ? std::nullopt : std::optional(select.integer(6));
     const Place place{select.integer(2),
                       select.text(1),
                       static_cast<std::uint64_t>(std::max<std::int64_t>(0, select.integer(3))),
                       part.is_shard ? std::size_t{1} : 0,
                       standing,
-                      is_its && select.integer(5) != 0,
-                      ended_at};
+                      is_undone,
+                      ended_at,
+                      is_undone && standing == Standing::joined ? ended_at : std::nullopt};
     const auto check = [&](std::string_view text) {
       if (text.empty() || text.find('\0') != std::string_view::npos) {
         throw OutputError(part.database->file().string() + ": damaged: a path can't be what was written");
@@ -157,11 +168,21 @@ void add_places(Part& part, Places& places) {
     known.path = std::min(known.path, place.path);
     known.bytes = std::max(known.bytes, place.bytes);
     known.shards += place.shards;
+    known.repeated = std::max(known.repeated, place.repeated);
     if (place.standing < known.standing) continue;
     const bool is_equal = place.standing == known.standing;
     known.is_undone = place.is_undone || (is_equal && known.is_undone);
     known.ended_at = is_equal ? std::max(known.ended_at, place.ended_at) : place.ended_at;
     known.standing = place.standing;
+  }
+}
+
+/// A shard's folder outranks joined results, unless its result isn't later than the one that these have to repeat.
+void apply_repeats(Places& places) {
+  for (auto& [canonical, place] : places) {
+    if (place.standing != Standing::own || place.repeated < place.ended_at) continue;
+    place.is_undone = true;
+    place.ended_at = place.repeated;
   }
 }
 
@@ -180,32 +201,23 @@ void tell_lists(const std::vector<Part>& parts, const Places& places, MergeResul
   for (std::string& line : lines_of_lists(holders, slides)) result.warnings.push_back(std::move(line));
 }
 
-/// Slides that the part's last start didn't name, and that are in none of its files of results, either.
-void tell_left_out(Part& part, MergeResult& result) {
-  Statement select(*part.database,
-                   "SELECT count(*) FROM slides WHERE position IS NULL AND state IN ('done', 'failed')");
-  if (!select.step() || select.integer(0) == 0) return;
-  const bool is_one = select.integer(0) == 1;
-  result.warnings.push_back(part.folder + ": " + std::to_string(select.integer(0)) +
-                            (is_one ? " slide of its earlier runs wasn't among its last inputs, and is left out"
-                                    : " slides of its earlier runs weren't among its last inputs, and are left out"));
-}
-
-/// Adds the canonical paths of these slides that were done.
+/// Adds the canonical paths of slides that were done, and that the part's last start didn't name.
 void add_former(Part& part, std::unordered_set<std::string>& former) {
   Statement select(*part.database, "SELECT canonical FROM slides WHERE position IS NULL AND state = 'done'");
   while (select.step()) former.insert(select.text(0));
 }
 
-/// By position where the manifests agree; paths settle the rest. `mine` says that a part has it to do.
+/// By position where the manifests agree; paths settle the rest.
 std::vector<ManifestEntry> make_manifest(const Places& places) {
   std::vector<const Places::value_type*> order;
   for (const auto& place : places) order.push_back(&place);
   std::ranges::stable_sort(order, {}, [](const auto* place) { return place->second.position; });
   std::vector<ManifestEntry> manifest;
   manifest.reserve(order.size());
-  for (const auto* place : order) {
-    manifest.push_back({place->second.path, place->first, place->second.is_undone, place->second.bytes});
+  for (const auto* entry : order) {
+    const Place& place = entry->second;
+    manifest.push_back(
+        {place.path, entry->first, place.is_undone, place.bytes, mine_of(place.standing), place.ended_at});
   }
   return manifest;
 }
@@ -251,10 +263,10 @@ class Joiner {
         undone_.insert(place);
         continue;
       }
-      if (standing == Standing::leftover) leftovers_.insert(place);
-      if (standing == Standing::result && listed.shards > 0) ++stand_ins_[part.folder];
+      const bool is_leftover = standing == Standing::leftover;
+      if (is_leftover) leftovers_.insert(place);
+      if (!is_leftover && standing != Standing::own && listed.shards > 0) ++stand_ins_[part.folder];
       Ledger::Imported slide;
-      slide.is_leftover = standing == Standing::leftover;
       slide.map_digest = unsigned_or_null(select, map_digest_column);
       slide.result = rows.read(select);
       if (!select.is_null(more + 2)) {
@@ -283,13 +295,6 @@ class Joiner {
       seen_[place].push_back({slide.result.done, slide.identity, slide.ended_at, part.folder});
       if (outcome == Ledger::Import::known && slide.result.done && has_[place] != part.folder) ++twice_;
       has_[place] = part.folder;
-    }
-  }
-  /// Later merges of the joined ledger know what is to be done again, as this one does.
-  void keep_repeats() {
-    for (std::size_t i = 0; i < manifest_.size(); ++i) {
-      const Place& listed = places_.at(manifest_[i].canonical);
-      if (listed.is_undone && listed.ended_at) ledger_.note_repeat(i, *listed.ended_at);
     }
   }
   /// Of the same file a result goes before a failure. A failure of another file under that name, later than every
@@ -394,7 +399,6 @@ void join(std::vector<Part>& parts, const std::vector<std::pair<std::string, std
       part.database->execute("COMMIT");
     }
     joiner.check_failures();
-    joiner.keep_repeats();
   };
   const auto check_names = [&](const std::vector<std::string>& names, const Ledger::ListedMaps& now) {
     check_maps(result.config, manifest, map_files(result.config, manifest, names), listed);
@@ -441,7 +445,8 @@ MergeResult merge_ledgers(const std::vector<std::string>& folders, const std::st
       ++result.uncertain;
       result.warnings.push_back(folder + ": its run on " + owner->process.name() + " hasn't ended");
     }
-    tell_left_out(parts.back(), result);
+    std::string left_out = line_of_left_out(folder, *parts.back().database);
+    if (!left_out.empty()) result.warnings.push_back(std::move(left_out));
   }
   const auto settings = check_settings(parts);
   check_shards(parts);
@@ -450,6 +455,7 @@ MergeResult merge_ledgers(const std::vector<std::string>& folders, const std::st
   result.config.output.dir = out;
   Places places;
   for (Part& part : parts) add_places(part, places);
+  apply_repeats(places);
   const std::vector<ManifestEntry> manifest = make_manifest(places);
   tell_lists(parts, places, result);
   if (manifest.empty()) result.warnings.push_back("none of the folders has a slide");

@@ -80,4 +80,12 @@ std::vector<std::string> lines_of_lists(const std::vector<ListHolder>& holders,
   return lines;
 }
 
+std::string line_of_left_out(const std::string& folder, Database& database) {
+  Statement select(database, "SELECT count(*) FROM slides WHERE position IS NULL AND state IN ('done', 'failed')");
+  if (!select.step() || select.integer(0) == 0) return {};
+  return folder + ": " + std::to_string(select.integer(0)) +
+         (select.integer(0) == 1 ? " slide of its earlier runs wasn't among its last inputs, and is left out"
+                                 : " slides of its earlier runs weren't among its last inputs, and are left out");
+}
+
 }  // namespace slidestream

@@ -21,4 +21,8 @@ struct ListHolder {
 std::vector<std::string> lines_of_lists(const std::vector<ListHolder>& holders,
                                         const std::vector<std::pair<std::string, std::string>>& slides);
 
+/// Counts slides that ended, and that the last start in the folder didn't name; empty: there are none. They are in none
+/// of its files of results, either.
+std::string line_of_left_out(const std::string& folder, Database& database);
+
 }  // namespace slidestream

@@ -24,8 +24,10 @@ inline constexpr const char* row_digest_columns =
     "file_bytes, windows, value_count, clipped, value_sum, square_sum, map_columns, map_rows, histogram, "
     "gpu_fallback_tiles, map_digest, canonical, stage, tile, attached, image_name";
 
-/// The column `mine` of a joined slide that only an earlier run had left in another shard's folder.
+/// The column `mine` of a joined slide that only earlier runs had left in other shards' folders.
 inline constexpr std::int64_t mine_as_leftover = 2;
+/// The same of one that a joined shard had to do. A start in the joined folder forgets both.
+inline constexpr std::int64_t mine_as_joined = 3;
 
 /// `SELECT` + these: what `RowReader` reads, from column 0 on. The last but two says whether the digest is the row's.
 inline const std::string row_columns =

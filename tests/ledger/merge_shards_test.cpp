@@ -376,13 +376,46 @@ TEST_CASE_FIXTURE(Shards, "joined results that never had a slide know that it is
   check_merges({joined}, {}, {3, 6});
 }
 
-TEST_CASE_FIXTURE(Shards, "another folder has what joined results lack as their shard never did it") {
+TEST_CASE_FIXTURE(Shards, "nested merges give what a flat one gives: a slide's shard goes before runs without shards") {
   const std::string whole = (folder / "whole").string();
-  run_whole(whole, {{0, 3}, {1, 8}});
+  const std::string again = (folder / "again").string();
+  std::vector<Outcome> outcomes;
+  SUBCASE("done") { outcomes = {{1, 8}}; }
+  SUBCASE("failed") { outcomes = {{1, 0}}; }
+  SUBCASE("never done") {}
+  run_whole(whole, {{0, 3}, {1, 6}});
   run(a, {0}, {{0, 3}});
-  run(b, {1});
-  CHECK(merge_ledgers({a, b}, joined).missing == std::vector<std::string>{manifest[1].path});
-  check_merges({joined, whole}, {}, {3, 8});
+  run(b, {1}, outcomes);
+  const std::vector<std::string> missing(1 - outcomes.size(), manifest[1].path);
+  std::vector<std::uint64_t> seeds = {3};
+  for (const Outcome outcome : outcomes) seeds.push_back(outcome.seed);
+  check_merges({a, b, whole}, missing, seeds);
+  merge_ledgers({b, whole}, joined);
+  merge_ledgers({joined}, again);
+  for (const std::string& nested : {joined, again}) check_merges({a, nested, whole}, missing, seeds);
+}
+
+TEST_CASE_FIXTURE(Shards, "what no shard has to do is no result of joined folders, either") {
+  run(a, {0, 1}, {{0, 3}, {1, 8}});
+  run(a, {0});
+  run(b, {0}, {{0, 3}});
+  check_merges({a, b}, {}, {3, 8});
+  merge_ledgers({b}, joined);
+  check_merges({a, joined}, {}, {3, 8});
+}
+
+TEST_CASE_FIXTURE(Shards, "a shard's result that joined results have to repeat doesn't count, and a later one does") {
+  for (const std::string& part : {a, b}) {
+    run(part, {0, 1}, {{0, 3}, {1, 8}});
+    tamper(fs::path(part) / "run.sqlite", "UPDATE slides SET ended_at = 1000");
+  }
+  folder.write("slide-1", std::string("another"));
+  run(b, {0, 1});
+  merge_ledgers({b}, joined);
+  check_merges({a, b}, {manifest[1].path}, {3});
+  check_merges({a, joined}, {manifest[1].path}, {3});
+  tamper(fs::path(a) / "run.sqlite", "UPDATE slides SET ended_at = 1001");
+  check_merges({a, joined}, {}, {3, 8});
 }
 
 TEST_CASE_FIXTURE(Shards, "a shard that was started with another list is said to be") {
