@@ -52,10 +52,12 @@ int merge(const MergeArguments& options) {
   for (std::size_t i = 0; i < std::min(merged.missing.size(), most_named); ++i) {
     const std::string& path = merged.missing[i];
     const auto found = merged.not_counted.find(path);
-    if (found == merged.not_counted.end()) {
-      spdlog::error("{}: done in none of the folders", path);
+    if (found != merged.not_counted.end()) {
+      spdlog::error("{}: still to do, as another folder says; the result in {} doesn't count", path, found->second);
+    } else if (merged.repeats.contains(path)) {
+      spdlog::error("{}: still to be repeated; its earlier result doesn't count", path);
     } else {
-      spdlog::error("{}: still to do, as its own folder says; the result in {} doesn't count", path, found->second);
+      spdlog::error("{}: done in none of the folders", path);
     }
   }
   if (!merged.missing.empty()) {

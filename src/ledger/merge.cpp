@@ -71,6 +71,7 @@ struct Place {
   std::size_t shards = 0;                  ///< so many parts that are shards list it
   Standing standing = Standing::leftover;  ///< the highest of a part
   bool is_undone = false;                  ///< a part of that standing has it to do; again, unless it is a shard's
+  bool has_ended = false;                  ///< a part of any standing ended it once
   std::optional<std::int64_t> ended_at;    ///< when one of that standing last ended it; nothing: none did
   std::optional<std::int64_t> repeated;    ///< the end of a shard's joined result that is to be repeated
 };
@@ -152,6 +153,7 @@ void add_places(Part& part, Places& places) {
                       part.is_shard ? std::size_t{1} : 0,
                       standing,
                       is_undone,
+                      ended_at.has_value(),
                       ended_at,
                       is_undone && standing == Standing::joined ? ended_at : std::nullopt};
     const auto check = [&](std::string_view text) {
@@ -168,6 +170,7 @@ void add_places(Part& part, Places& places) {
     known.path = std::min(known.path, place.path);
     known.bytes = std::max(known.bytes, place.bytes);
     known.shards += place.shards;
+    known.has_ended = known.has_ended || place.has_ended;
     known.repeated = std::max(known.repeated, place.repeated);
     if (place.standing < known.standing) continue;
     const bool is_equal = place.standing == known.standing;
@@ -313,9 +316,12 @@ class Joiner {
       }
     }
   }
-  /// Says of missing slides whether a folder did them all the same.
+  /// Says of missing slides whether a folder did them all the same, or once.
   void tell_not_counted(MergeResult& result) const {
     const std::set<std::string> missing(result.missing.begin(), result.missing.end());
+    for (const auto& [canonical, place] : places_) {
+      if (place.has_ended && missing.contains(place.path)) result.repeats.insert(place.path);
+    }
     for (const auto& [place, folder] : not_counted_) {
       const std::string& path = manifest_[place].path;
       if (missing.contains(path)) result.not_counted.emplace(path, folder);

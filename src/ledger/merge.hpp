@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,7 @@ struct MergeResult {
   std::size_t twice = 0;             ///< slides that several folders have, with the same result
   std::vector<std::string> missing;  ///< paths of slides of the manifest that no folder has, or one has to do
   std::map<std::string, std::string> not_counted;  ///< by path of one missing: a folder whose result doesn't count
+  std::set<std::string> repeats;                   ///< paths of those missing that a folder once ended
   std::size_t uncertain = 0;       ///< folders, and slides, of which more may be to do than the ledgers say
   std::size_t absent = 0;          ///< files of slides that aren't found: absent, another kind or size, not to be seen
   std::uint64_t absent_bytes = 0;  ///< that these had

@@ -1016,9 +1016,13 @@ class Shards(ArchiveCase):
         path = path.decode() if isinstance(path, bytes) else path
         merged = run("merge", *parts, "--out", self.out)
         self.assertEqual(merged.returncode, 3, merged.stderr)
-        self.assertIn(f"{path}: still to do, as its own folder says; the result in {parts[0]} doesn't count", merged.stderr)
+        self.assertIn(f"{path}: still to do, as another folder says; the result in {parts[0]} doesn't count", merged.stderr)
         self.assertNotIn(f"{path}: done in none", merged.stderr)
         self.assertNotIn(path, [row["path"] for row in self.rows()])
+        # Nor is it a slide that was never done.
+        merged = run("merge", parts[1], "--out", self.folder / "alone")
+        self.assertEqual(merged.returncode, 3, merged.stderr)
+        self.assertIn(f"{path}: still to be repeated; its earlier result doesn't count", merged.stderr)
         # Joined earlier, it counts for no more, whether that folder is joined or joined into.
         for command in (["merge", earlier, *parts, "--out", self.folder / "again"], ["merge", *parts, "--out", earlier]):
             merged = run(*command)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -203,6 +204,12 @@ TEST_CASE_FIXTURE(Shards, "a slide that is still to do is told from one that a f
   const MergeResult merged = merge_ledgers({none}, (folder / "new").string());
   CHECK(merged.missing == std::vector<std::string>{manifest[1].path});
   CHECK(merged.not_counted.empty());
+  CHECK(merged.repeats.empty());
+  // What was done and is to be repeated is told from both.
+  folder.write("slide-0", std::string("another"));
+  run(none, {0, 1});
+  CHECK(merge_ledgers({none}, joined).repeats == std::set<std::string>{manifest[0].path});
+  CHECK(merge_ledgers({joined}, (folder / "newer").string()).repeats == std::set<std::string>{manifest[0].path});
 }
 
 TEST_CASE_FIXTURE(Shards, "slides that others have instead of a shard that isn't named are counted") {
