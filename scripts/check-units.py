@@ -10,30 +10,19 @@ import concurrent.futures
 import json
 import os
 import pathlib
-import re
-import shlex
 import subprocess
 import sys
 
-
-def flags_of(command):
-    """What decides how a source is read: definitions, folders of headers, the language."""
-    words = shlex.split(command)
-    kept = []
-    for i, word in enumerate(words):
-        if re.match(r"-[DI].|-std=", word):
-            kept.append(word)
-        elif word == "-isystem":
-            kept += [word, words[i + 1]]
-    return kept
+from compile_commands import flags_of, unity_sources
 
 
 def units_of(build):
     """Sources that are compiled with others, or with precompiled headers, there: file and flags."""
     for entry in json.loads((build / "compile_commands.json").read_text()):
         file = pathlib.Path(entry["file"])
-        if re.fullmatch(r"unity_\d+_cxx\.cxx", file.name):
-            for source in re.findall(r'^#include "(.*)"$', file.read_text(), re.M):
+        sources = unity_sources(file)
+        if sources is not None:
+            for source in sources:
                 yield source, flags_of(entry["command"])
         elif "cmake_pch.hxx" in entry["command"] and not file.name.startswith("cmake_pch."):
             yield str(file), flags_of(entry["command"])

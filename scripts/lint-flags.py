@@ -10,28 +10,17 @@ current folder, one a line.
 import json
 import os
 import pathlib
-import re
-import shlex
 import sys
 
-
-def flags_of(command):
-    """Definitions, folders of headers, the language."""
-    words = shlex.split(command)
-    kept = []
-    for i, word in enumerate(words):
-        if re.match(r"-[DI].|-std=", word):
-            kept.append(word)
-        elif word == "-isystem":
-            kept += [word, words[i + 1]]
-    return kept
+from compile_commands import flags_of, unity_sources
 
 
 def sources_of(entry):
     """What is compiled by an entry: one source, or those that a unity file includes."""
     file = pathlib.Path(entry["directory"], entry["file"])
-    if re.fullmatch(r"unity_\d+_cxx\.cxx", file.name):
-        return re.findall(r'^#include "(.*)"$', file.read_text(), re.M)
+    sources = unity_sources(file)
+    if sources is not None:
+        return sources
     return [str(file)] if file.suffix == ".cpp" else []
 
 

@@ -40,7 +40,7 @@ class Case(unittest.TestCase):
         self.write("../bin/ctest", CTEST)
         self.write("../bin/cmake", "#!/bin/sh\n")
         for name in ("check-deep.sh", "check.sh", "loaded.sh", "fuzz.sh", "coverage.sh", "building.sh", "changed-tests.py",
-                     "lint-flags.py"):
+                     "compile_commands.py", "lint-flags.py"):
             self.write("scripts/" + name, (SCRIPTS / name).read_text())
         for name in ("a/a_test.cpp", "a/help.hpp", "a/CMakeLists.txt", "b/b_test.py", "b/CMakeLists.txt", "support/main.cpp"):
             self.write("tests/" + name)
