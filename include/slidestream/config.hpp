@@ -140,7 +140,9 @@ struct OperatorsConfig {
   /// The operators to run: some of `operator_names`, each once, at least one.
   std::vector<std::string> run = {"spectrum"};
 
-  /// Whether an operator of this name runs.
+  /// Tells whether an operator runs.
+  /// @param name  Name of the operator.
+  /// @return Whether `run` has the name.
   bool runs(std::string_view name) const { return std::find(run.begin(), run.end(), name) != run.end(); }
 };
 
@@ -382,11 +384,13 @@ struct Config {
   StitchConfig stitch;
   OutputConfig output;
 
-  /// Whether a run makes Deep Zoom images of its slides and nothing else: browsers are to show their true colours.
+  /// Tells whether a run makes Deep Zoom images of its slides and nothing else. Browsers are to show true colours then.
+  /// @return Whether `image.format` is `dzi` and "identity" is the only operator.
   bool is_for_browsers() const {
     return image.format == ImageFormat::dzi && operators.run.size() == 1 && operators.runs("identity");
   }
-  /// Whether slides are converted to sRGB where they have a profile for it (`input.colour`).
+  /// Tells whether slides are converted to sRGB where they have a profile for it.
+  /// @return True for `srgb`, and for `automatic` if `is_for_browsers`.
   bool converts_colours() const {
     return input.colour == InputColour::srgb || (input.colour == InputColour::automatic && is_for_browsers());
   }
@@ -411,14 +415,15 @@ Config load_config(const std::filesystem::path& file);
 /// @throws ConfigError  Syntax, a key or a value is wrong.
 Config parse_config(std::string_view toml, std::string_view origin);
 
-/// Applies one setting.
+/// Applies one setting. Thread-safe for different configurations.
 /// @param config  Changed.
 /// @param assignment  `section.key=value`. The value is TOML, or a bare word if the key takes a name or a path.
 /// @throws ConfigError  The key or the value is wrong. The message names the nearest valid key.
 void apply_setting(Config& config, std::string_view assignment);
 
 /// Replaces an automatic `image.format` by ome-tiff if an operator of `operators.run` may make images: any but spectrum
-/// and tissue.
+/// and tissue. Thread-safe for different configurations.
+/// @param config  Changed.
 void resolve_image_format(Config& config);
 
 /// Checks each value, and whether related values agree: `decode.device` and `pipeline.backend`, and those of

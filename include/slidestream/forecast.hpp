@@ -22,6 +22,7 @@ struct GpuModel {
 };
 
 /// The models that the command line knows: a40, a100, h100 and h200. Thread-safe.
+/// @return The models, which live until the program ends.
 std::span<const GpuModel> known_gpus();
 
 /// Finds a model by name. Thread-safe.
@@ -64,7 +65,8 @@ struct SlideForecast {
   std::int64_t network_tiles = 0;  ///< most tiles that networks get
   std::int64_t network_batches = 0;
 
-  /// Number of windows of the spectrum; 0 without the spectrum.
+  /// Number of windows of the spectrum.
+  /// @return Windows across times windows down; 0 without the spectrum.
   std::int64_t windows() const noexcept { return windows_x * windows_y; }
 };
 
@@ -96,8 +98,8 @@ struct RunForecast {
   std::string engine;                           ///< transform of the windows on the GPU
   std::uint64_t gpu_bytes = 0;                  ///< bytes of each GPU's memory
   std::uint64_t gpu_other_residency_bytes = 0;  ///< the same with the other value of `pipeline.residency`
-  std::uint64_t gpu_free_bytes = 0;             ///< free bytes of the GPU with the least
-  std::uint64_t gpu_allowed_bytes = 0;          ///< share of these by `gpu.memory_fraction`
+  std::uint64_t gpu_free_bytes = 0;             ///< free memory of the GPU with the least, in bytes
+  std::uint64_t gpu_allowed_bytes = 0;          ///< bytes that a run may use: `gpu.memory_fraction` of `gpu_free_bytes`
   std::string gpu_unknown;                      ///< what `gpu_bytes` leaves out; else empty
 
   int slots = 0;                          ///< slots of all GPUs, or of the CPU
@@ -123,15 +125,19 @@ struct RunForecast {
 
   std::vector<SlideForecast> slides;
 
-  /// Most host memory in bytes, without the program itself and a few MiB per thread.
+  /// Most host memory of the run.
+  /// @return Bytes, without the program itself and a few MiB per thread.
   std::uint64_t host_bytes() const noexcept;
-  /// Host memory in bytes, with the slots only as far as these slides touch them.
+  /// Host memory with slots, carried rows and decoding only as far as these slides touch them.
+  /// @return Bytes; `host_bytes` without slides.
   std::uint64_t touched_bytes() const noexcept;
-  /// The part of the host memory that images need, in bytes.
+  /// The part of the host memory that images need.
+  /// @return Bytes of output slots, pyramids and encoders.
   std::uint64_t images_bytes() const noexcept {
     return static_cast<std::uint64_t>(output_slots) * output_slot_bytes + pyramids_bytes + encoders_bytes;
   }
-  /// Whether each GPU has enough memory.
+  /// Tells whether each GPU has enough memory.
+  /// @return True also for a run on the CPU.
   bool fits_gpu() const noexcept { return gpus == 0 || gpu_bytes <= gpu_allowed_bytes; }
 };
 

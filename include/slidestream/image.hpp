@@ -14,7 +14,9 @@ enum class MemorySpace { host, device };
 /// Type of one sample of a pixel.
 enum class SampleType : std::uint8_t { uint8, uint16, float32 };
 
-/// Size of a sample in bytes.
+/// Size of a sample. Thread-safe.
+/// @param type  Type of the sample.
+/// @return 1, 2 or 4 bytes.
 constexpr std::size_t bytes_of(SampleType type) noexcept {
   return type == SampleType::uint8 ? 1 : type == SampleType::uint16 ? 2 : 4;
 }
@@ -24,7 +26,8 @@ struct PixelFormat {
   SampleType sample = SampleType::uint8;
   int channels = 1;
 
-  /// Size of a pixel in bytes.
+  /// Size of a pixel.
+  /// @return Bytes of a sample times `channels`.
   constexpr std::size_t pixel_bytes() const noexcept { return bytes_of(sample) * static_cast<std::size_t>(channels); }
   friend constexpr bool operator==(const PixelFormat&, const PixelFormat&) = default;
 };
@@ -50,10 +53,14 @@ struct Rect {
   std::int64_t height = 0;
 
   /// First column behind the rectangle.
+  /// @return x + width.
   constexpr std::int64_t right() const noexcept { return x + width; }
   /// First row below the rectangle.
+  /// @return y + height.
   constexpr std::int64_t bottom() const noexcept { return y + height; }
-  /// Whether another rectangle is inside this one.
+  /// Tells whether another rectangle is inside this one.
+  /// @param other  A rectangle of the same image.
+  /// @return True if none of its sides is outside this rectangle.
   constexpr bool contains(const Rect& other) const noexcept {
     return other.x >= x && other.y >= y && other.right() <= right() && other.bottom() <= bottom();
   }
@@ -81,12 +88,14 @@ struct BasicPixelView {
   PixelFormat format;
 
   /// First sample of a row, at `rect.x`. `T` is the sample type of `format`, const for a read-only view.
-  /// @param y  Row of the image.
+  /// @param y  Row of the image, from `rect.y` to `rect.bottom()` - 1. It isn't checked.
+  /// @return Address of the sample, in the view's memory space.
   template <class T>
   T* row(std::int64_t y) const noexcept {
     return reinterpret_cast<T*>(data + (y - rect.y) * pitch);
   }
 
+  /// A read-only view of the same pixels.
   // NOLINTNEXTLINE(google-explicit-constructor): what may be written may be read
   operator BasicPixelView<space, const std::byte>() const noexcept { return {data, pitch, rect, image, format}; }
 };

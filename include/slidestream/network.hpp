@@ -60,8 +60,9 @@ struct NetworkOutput {
   /// network that gives it as a label fails the slide.
   int ignore = 255;
 
-  /// Whether a value outside [low, high] is an error. Values of an image are clamped. Scores of classes aren't, because
-  /// clamped scores can be equal. Labels aren't, because a clamped label is another label.
+  /// Tells whether a value outside [low, high] is an error. Values of an image are clamped. Scores of classes aren't,
+  /// because clamped scores can be equal. Labels aren't, because a clamped label is another label.
+  /// @return True for labels, and for classes without an activation.
   bool refuses_outside() const noexcept {
     return kind == Kind::labels || (kind == Kind::classes && activation == NetworkActivation::none);
   }
@@ -103,6 +104,7 @@ class NetworkSession {
 
   /// Interrupts `run`, or allows it again. After true, the current call and later calls throw as soon as they can.
   /// After false, calls compute again. Any thread may call this while `run` works.
+  /// @param now  Whether to interrupt.
   virtual void interrupt(bool /*now*/) noexcept {}
 };
 
@@ -119,26 +121,33 @@ class Network {
  public:
   virtual ~Network() = default;
 
-  /// The tiles that it gets. The same at every call.
+  /// The tiles that it gets.
+  /// @return The same at every call.
   virtual NetworkTiles tiles() const = 0;
-  /// What it computes per tile. The same at every call.
+  /// What it computes per tile.
+  /// @return The same at every call.
   virtual NetworkOutput output() const = 0;
-  /// Names runtime and device, for messages: "ONNX Runtime 1.32.0, CPU".
+  /// Names runtime and device, for messages.
+  /// @return One line, such as "ONNX Runtime 1.32.0, CPU".
   virtual std::string description() const = 0;
   /// What its user calls it, for messages.
+  /// @return A phrase within a sentence, such as "the network".
   virtual std::string called() const { return "the network"; }
-  /// What its user calls a setting. For messages. Empty: its user can't set it.
+  /// What its user calls a setting, for messages.
   /// @param key  A key of `[model]`, such as "range", or one of another section by its full name: "input.mpp".
+  /// @return The name; empty if the user can't set it.
   virtual std::string setting_name(const std::string& key) const {
     return key.find('.') == std::string::npos ? "model." + key : key;
   }
-  /// Settings that decide its results, as names and TOML values: keys in effect, network and runtime. They are written
-  /// with results.
+  /// Settings that decide its results: keys in effect, network and runtime. They are written with results.
+  /// @return Names and TOML values. If there are none, its `description` is written.
   virtual std::vector<std::pair<std::string, std::string>> settings() const { return {}; }
-  /// Number of sessions per GPU, or on the CPU: 1 or more. A run has one thread per session, and fewer sessions where
-  /// the system lets too few threads be started.
+  /// Number of sessions per GPU, or on the CPU. A run has one thread per session, and fewer sessions where the system
+  /// lets too few threads be started.
+  /// @return 1 or more.
   virtual int sessions() const { return 1; }
   /// Estimates its memory, for forecasts. It may compute a batch for that.
+  /// @return Sizes in bytes, as far as they are known.
   /// @throws Error  The memory can't be found.
   virtual NetworkMemory memory() const { return {}; }
   /// Makes a session.
@@ -150,6 +159,7 @@ class Network {
   /// Allocates host memory for pixels or values of batches. The content is undefined. Networks on GPUs give pinned
   /// memory.
   /// @param bytes  More than 0.
+  /// @return The memory. Its last owner frees it.
   /// @throws Error  A GPU's driver refuses the memory.
   /// @throws std::bad_alloc  There isn't enough memory.
   virtual std::shared_ptr<std::byte[]> allocate(std::size_t bytes) const {

@@ -26,7 +26,9 @@ struct Footprint {
   Size step = {1, 1};    ///< pixels from one output to the next
   Border halo;           ///< pixels around the window that are read as well
 
-  /// Number of outputs: the windows that are whole inside an image of `image` pixels.
+  /// Counts the windows that are whole inside an image.
+  /// @param image  Size of the image, in pixels.
+  /// @return Number of outputs per row (width) and per column (height); 0 where the image is smaller than a window.
   constexpr Size outputs(const Size& image) const noexcept {
     return {image.width < window.width ? 0 : (image.width - window.width) / step.width + 1,
             image.height < window.height ? 0 : (image.height - window.height) / step.height + 1};
@@ -86,9 +88,11 @@ struct PreparedFile {
 class SlideParameters {
  public:
   virtual ~SlideParameters() = default;
-  /// Figures of the slide for its results.
+  /// Figures of the slide for its results (`SlideResult::values`).
+  /// @return The figures, in the order in which results list them; may be empty.
   virtual std::vector<NamedValue> values() const { return {}; }
   /// Files to write when the slide is done.
+  /// @return The files; may be empty.
   virtual std::vector<PreparedFile> files() const { return {}; }
 };
 
@@ -112,7 +116,8 @@ class HostKernel {
  public:
   virtual ~HostKernel() = default;
 
-  /// Preferred number of output columns per task, from 1.
+  /// Preferred number of output columns per task.
+  /// @return 1 or more.
   virtual std::int64_t columns_per_task() const noexcept = 0;
 
   /// Makes a block of outputs. The outputs must depend on the image's pixels alone, not on the size of the block. An
@@ -132,34 +137,46 @@ class Operator {
  public:
   virtual ~Operator() = default;
 
-  /// Its name in `operators.run`, in messages and in names of files. Unique within a run.
+  /// Its name in `operators.run`, in messages and in names of files.
+  /// @return A name that is unique within a run.
   virtual std::string name() const = 0;
-  /// Format of its input: `luminance_format` or `rgb_format`.
+  /// Format of its input.
+  /// @return `luminance_format` or `rgb_format`.
   virtual PixelFormat input() const = 0;
   /// The windows that its outputs are made from.
+  /// @return Window, step and halo, in pixels of the run's level.
   virtual Footprint footprint() const = 0;
-  /// Its results, with at most one image.
+  /// Its results.
+  /// @return The products, with at most one image.
   virtual std::vector<Product> products() const = 0;
-  /// Whether kernels read the level's pixels. If not, all its results come from `prepare`.
+  /// Tells whether kernels read the level's pixels.
+  /// @return False: all its results come from `prepare`.
   virtual bool reads_pixels() const { return true; }
   /// Prepares for a slide. The run calls it when it opens the slide, on a thread that may block. It calls it again if
-  /// it has to open the slide again after a `StorageError`. Other exceptions fail the slide.
+  /// it has to open the slide again, after a `StorageError` or `std::bad_alloc`.
+  /// @param context  The slide, its level and its pixel size; only valid during the call.
   /// @return Parameters for the kernels; may be null.
-  virtual std::shared_ptr<const SlideParameters> prepare(const SlideContext&) const { return nullptr; }
-  /// Whether `prepare` reads the slide's small level, whose memory is counted then. The same at every call.
+  /// @throws Error  This operator gives no results of the slide. The slide fails only if no operator gives any. Any
+  ///   other exception fails the slide.
+  virtual std::shared_ptr<const SlideParameters> prepare(const SlideContext& /*context*/) const { return nullptr; }
+  /// Tells whether `prepare` reads the slide's small level, whose memory the run counts then.
+  /// @return The same at every call.
   virtual bool looks_at_small_level() const { return false; }
-  /// Whether GPUs can compute it. If an operator that reads pixels can't, `pipeline.backend = "auto"` takes the CPU,
-  /// and "cuda" is an error.
+  /// Tells whether GPUs can compute it.
+  /// @return False: if it reads pixels, `pipeline.backend = "auto"` takes the CPU, and "cuda" is an error.
   virtual bool computes_on_gpus() const { return false; }
-  /// How it computes on the host, for messages: "highway-256 AVX3".
+  /// How it computes on the host, for messages.
+  /// @return One line, such as "highway-256 AVX3".
   virtual std::string host_description() const = 0;
   /// Makes a kernel for one host thread.
+  /// @return A new kernel; not null.
   virtual std::unique_ptr<HostKernel> host_kernel() const = 0;
   /// The network of an operator that has one. Its tiles are cut from the RGB pixels that the kernel writes. The run
   /// stitches the operator's image from the network's values.
   /// @return The same object at every call; null if the kernel makes the image itself.
   virtual const Network* network() const { return nullptr; }
-  /// Files to make from the vectors of a network that gives vectors. All are in one folder.
+  /// Files to make from the vectors of a network that gives vectors.
+  /// @return The files, all with the same `VectorsFile::folder`; may be empty.
   virtual std::vector<VectorsFile> vectors_files() const { return {}; }
 };
 

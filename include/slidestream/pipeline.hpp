@@ -53,7 +53,8 @@ class RunControl {
   /// Asks the run to stop. Slides whose last strip is already in flight are finished if that takes less than 5 s and no
   /// network has work left for them. Other slides are abandoned and have no result. May be called in a signal handler.
   void request_stop() noexcept { stop_.store(true, std::memory_order_relaxed); }
-  /// Whether a stop was requested, by the caller or by an error of the run.
+  /// Tells whether the caller or an error of the run requested a stop.
+  /// @return True from the request on.
   bool stop_requested() const noexcept { return stop_.load(std::memory_order_relaxed); }
 
   /// Called from any thread before a slide is opened. An exception fails the slide.
@@ -164,7 +165,8 @@ void write_results(const Config& config, const RunResult& result);
 /// @throws OutputError  The file can't be written.
 std::string write_map(const Config& config, const SlideResult& slide, const std::string& name);
 
-/// The version of the library, "MAJOR.MINOR.PATCH".
+/// The version of the library. Thread-safe.
+/// @return "MAJOR.MINOR.PATCH".
 const char* version() noexcept;
 
 }  // namespace slidestream

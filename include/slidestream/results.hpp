@@ -47,12 +47,17 @@ struct SpectrumSums {
   /// @throws std::invalid_argument  Bins or counters differ in number.
   /// @throws std::overflow_error  128 bits can't hold the sums. No windows of a slide reach that.
   SpectrumSums& operator+=(const SpectrumSums& other);
-  /// Sets all sums to zero, with `bins` bins, and keeps the allocated memory.
+  /// Sets all sums and counters to zero and keeps the allocated memory.
+  /// @param bins  Number of bins that the histogram has afterwards.
   void reset(std::size_t bins);
   bool operator==(const SpectrumSums& other) const = default;
 
-  double mean() const noexcept;                ///< in dB or |F|; 0 without values
-  double standard_deviation() const noexcept;  ///< of the population, in dB or |F|; 0 without values
+  /// Mean of the values.
+  /// @return In dB or |F|; 0 without values.
+  double mean() const noexcept;
+  /// Standard deviation of the population.
+  /// @return In dB or |F|; 0 without values.
+  double standard_deviation() const noexcept;
   /// The value at which the cumulative histogram reaches a share of all values, linear within a bin.
   /// @param p  The share, 0 to 1.
   /// @param low  Lower end of the histogram's range, in dB or |F|.
@@ -62,6 +67,9 @@ struct SpectrumSums {
   ///   an end bin that can count them.
   double percentile(double p, double low, double high, bool can_be_below = true) const noexcept;
   /// The same of a histogram with the range and value that the configuration has.
+  /// @param p  The share, 0 to 1.
+  /// @param analysis  Gives `range`, and whether values can be below it.
+  /// @return As above.
   double percentile(double p, const AnalysisConfig& analysis) const noexcept;
 };
 
@@ -79,7 +87,8 @@ struct SlideFailure {
   std::optional<std::int64_t> tile;  ///< number of the tile at fault in its level, row by row
   std::string cause;                 ///< one line
 
-  /// Stage and cause in one line: "decode: tile 7 is bad".
+  /// Stage and cause in one line.
+  /// @return "decode: tile 7 is bad", or the cause alone if the stage is unknown.
   std::string text() const { return stage.empty() ? cause : stage + ": " + cause; }
 };
 
@@ -126,19 +135,21 @@ struct SlideResult {
   std::vector<Artifact> artifacts;  ///< finished files, in the same order
 
   /// Marks the slide as failed. Sums and map don't change.
+  /// @param why  Replaces `failure` and `error`.
   void fail(SlideFailure why) {
     done = false;
     failure = std::move(why);
     error = failure.text();
   }
-  /// Notes that an operator failed. The slide is still done, and other operators' results are kept. The first failure
-  /// is kept.
+  /// Notes that an operator failed. `done` and other operators' results don't change.
+  /// @param why  Becomes `failure` and `error`, unless there is an error already.
   void lack(SlideFailure why) {
     if (!error.empty()) return;
     failure = std::move(why);
     error = failure.text();
   }
-  /// Whether the slide is done, and all of its operators are.
+  /// Tells whether the slide is complete.
+  /// @return Whether the slide is done, and none of its operators failed.
   bool complete() const noexcept { return done && error.empty(); }
 };
 

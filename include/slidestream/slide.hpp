@@ -25,9 +25,13 @@ enum class Codec { none, jpeg, jpeg2000, jpegls, lzw, deflate, zstd, webp, lzma,
 /// Meaning of the coded components.
 enum class Colour { grey, grey_inverted, rgb, ycbcr };
 
-/// Name of a codec in results: "jpeg", "jpeg2000", ...; "planes" where red, green and blue are tiles of their own
+/// Name of a codec in results. Thread-safe.
+/// @param codec  The codec.
+/// @return "jpeg", "jpeg2000", ...; "planes" where red, green and blue are tiles of their own.
 const char* name(Codec codec) noexcept;
-/// Name of a colour in results: "grey", "grey_inverted", "rgb" or "ycbcr".
+/// Name of a colour in results. Thread-safe.
+/// @param colour  The colour.
+/// @return "grey", "grey_inverted", "rgb" or "ycbcr".
 const char* name(Colour colour) noexcept;
 
 /// Place of a tile's bytes in the slide. A tile with a length of 0 is missing, and white by definition.
@@ -76,7 +80,8 @@ struct SlideInfo {
   std::vector<std::string> notes;     ///< what opening did unasked, likewise
   std::map<std::string, std::string> properties;  ///< the vendor's keys and values; "description" is the first line
 
-  /// @return Side of a square with the area of a pixel of level 0, in micrometres.
+  /// One size for pixels that needn't be square.
+  /// @return Side of a square with the area of a pixel of level 0, in micrometres; nothing if `mpp` isn't known.
   std::optional<double> mean_mpp() const;
 
   /// Refuses slides whose pixels aren't square.
@@ -94,9 +99,13 @@ struct SlideInfo {
   /// by it and rounded up or down, and of a level that is cut; else the ratio of the widths. So both directions may
   /// differ.
   /// @param level  Number of the level.
+  /// @return The factor; 1 for level 0.
+  /// @throws std::out_of_range  There is no such level.
   double downsample_x(std::size_t level) const;
   /// Pixels of level 0 per pixel of a level, along a column, as `downsample_x`.
   /// @param level  Number of the level.
+  /// @return The factor; 1 for level 0.
+  /// @throws std::out_of_range  There is no such level.
   double downsample_y(std::size_t level) const;
 };
 
@@ -108,7 +117,8 @@ struct HostPixels {
   std::int64_t height = 0;
   PixelFormat format = luminance_format;  ///< or `rgb_format`
 
-  /// Bytes of the rectangle in each row.
+  /// Size of a row of the rectangle, without the bytes up to the next row.
+  /// @return Bytes.
   std::size_t row_bytes() const noexcept { return static_cast<std::size_t>(width) * format.pixel_bytes(); }
 };
 
@@ -177,22 +187,27 @@ class Slide {
   Slide(const Slide&) = delete;
   Slide& operator=(const Slide&) = delete;
 
-  /// Its description.
+  /// Describes the slide.
+  /// @return The description, which lives as long as the slide.
   const SlideInfo& info() const noexcept;
 
   /// A level with the sizes that the file has, even if the level is `shrunk`.
   /// @param level  Number of the level.
+  /// @return The level, which lives as long as the slide.
   /// @throws std::out_of_range  There is no such level.
   const Level& coded_level(std::size_t level) const;
 
   /// Place of a tile in the slide.
   /// @param level  Number of the level.
   /// @param index  row * columns + column.
-  /// @throws std::out_of_range  There is no such tile.
+  /// @return Offset and length in bytes; a length of 0 if the tile is missing.
+  /// @throws std::out_of_range  There is no such tile or level.
   TileRange tile(std::size_t level, std::int64_t index) const;
 
-  /// Whether a tile can be read: it is missing, or its bytes are within a file's size at opening and not at offset 0.
-  /// Any other tile is bad.
+  /// Tells whether a tile can be read: it is missing, or its bytes are within a file's size at opening and not at
+  /// offset 0. Any other tile is bad.
+  /// @param range  Place of a tile, from `tile`.
+  /// @return Whether it can be read.
   bool contains(const TileRange& range) const noexcept;
 
   /// Reads bytes of one file. Thread-safe, because no threads share a file position.
@@ -306,7 +321,9 @@ void read_rgb(const Slide& slide, std::size_t level, std::int64_t first_column, 
 /// Counts the tiles that a smaller level has lost: the file lacks them although it has some tile of level 0 there. They
 /// are white in that level alone. What is blank may be left out of all levels. Thread-safe.
 /// @param slide  The slide.
+/// @param slide  The slide.
 /// @param level  Number of the level. Of level 0 all tiles count that the file lacks.
+/// @return Number of lost tiles.
 /// @throws std::out_of_range  There is no such level.
 std::int64_t count_lost_tiles(const Slide& slide, std::size_t level);
 

@@ -34,9 +34,11 @@ struct Series {
   std::vector<double> values;  ///< NaN where no window counted
   std::vector<std::uint64_t> counts;
 
-  /// Whether the numbers are in `counts`.
+  /// Tells where the numbers are.
+  /// @return True: in `counts`; false: in `values`.
   bool is_counts() const noexcept { return values.empty(); }
   /// How many numbers the series has.
+  /// @return Size of `counts` or `values`.
   std::size_t size() const noexcept { return is_counts() ? counts.size() : values.size(); }
 };
 
@@ -58,7 +60,8 @@ struct Statistic {
   Findings (*findings)(const AnalysisConfig& config, const SpectrumSums& sums, std::span<const Int128> counters);
 };
 
-/// All statistics, in a fixed order.
+/// All statistics.
+/// @return The statistics, always in the same order. They live until the program ends.
 std::span<const Statistic> statistics();
 
 /// A statistic that a configuration asks for, and the place of its counters in `SpectrumSums::counters`.
@@ -69,9 +72,13 @@ struct PlacedStatistic {
   std::size_t all = 0;  ///< counters of all statistics that the configuration asks for
 };
 
-/// The statistics that a configuration asks for, in the order of `statistics`. Their counters follow each other.
+/// Finds the statistics that a configuration asks for, and the places of their counters.
+/// @param config  `statistics` has their names. Unknown names are ignored.
+/// @return In the order of `statistics()`. Their counters follow each other.
 std::vector<PlacedStatistic> placed_statistics(const AnalysisConfig& config);
-/// Number of counters of all statistics that a configuration asks for.
+/// Counts the counters of all statistics that a configuration asks for.
+/// @param config  `statistics` has their names.
+/// @return Size of `SpectrumSums::counters`; 0 without statistics.
 std::size_t statistic_counters(const AnalysisConfig& config);
 
 /// The counters of one statistic.
@@ -86,9 +93,12 @@ std::span<const Int128> counters_of(const PlacedStatistic& placed, const Spectru
 /// @return Figures and series. Names and sizes depend on `config` alone.
 Findings findings_of(const PlacedStatistic& placed, const AnalysisConfig& config, const SpectrumSums& sums);
 
-/// Names of the files that a statistic adds to the results: NAME.npy per series.
+/// Names of the files that a statistic adds to the results.
+/// @param statistic  One of `statistics()`.
+/// @return NAME.npy per series.
 std::vector<std::string> files_of(const Statistic& statistic);
 /// Names of the files that all statistics add.
+/// @return NAME.npy per series, in the order of `statistics()`.
 std::vector<std::string> statistic_files();
 
 }  // namespace slidestream

@@ -39,13 +39,16 @@ struct StitchAxis {
   std::int64_t last = 0;     ///< first sample of the last tile
   bool nearest = false;      ///< tiles aren't blended
 
-  /// Samples from the begin of one tile to the next.
+  /// @return Samples from the begin of one tile to the next.
   SLIDESTREAM_STITCH constexpr std::int64_t step() const noexcept { return tile - overlap; }
-  /// First sample of tile `i`.
+  /// @param i  Number of a tile, 0 to count - 1.
+  /// @return First sample of the tile.
   SLIDESTREAM_STITCH constexpr std::int64_t begin(std::int64_t i) const noexcept {
     return i + 1 == count ? last : i * step();
   }
-  /// The last tile that counts at sample `x`.
+  /// Finds the last tile that counts at a sample.
+  /// @param x  The sample, 0 to size - 1.
+  /// @return Number of the tile.
   SLIDESTREAM_STITCH constexpr std::int64_t tile_at(std::int64_t x) const noexcept {
     const std::int64_t i = x / step();
     const std::int64_t inside = i < count ? i : count - 1;
@@ -54,22 +57,27 @@ struct StitchAxis {
     if (inside + 1 < count && x >= nearest_from(inside + 1)) return inside + 1;
     return inside > 0 && x < nearest_from(inside) ? inside - 1 : inside;
   }
-  /// First sample whose nearest centre is that of tile `i`, which isn't the first.
+  /// @param i  Number of a tile, 1 to count - 1.
+  /// @return First sample whose nearest centre is the tile's.
   SLIDESTREAM_STITCH constexpr std::int64_t nearest_from(std::int64_t i) const noexcept {
     return (begin(i - 1) + begin(i) + tile + 1) / 2;
   }
-  /// Place of sample `x` in the blend of tile `i` with the tile before it. `i` is `tile_at(x)`.
+  /// Finds the place of a sample in the blend of a tile with the tile before it.
+  /// @param x  The sample, 0 to size - 1.
+  /// @param i  `tile_at(x)`.
   /// @return 0 to overlap - 1; -1 if tile i counts alone.
   SLIDESTREAM_STITCH constexpr std::int64_t blend_at(std::int64_t x, std::int64_t i) const noexcept {
     const std::int64_t t = x - i * step();
     return !nearest && i > 0 && t < overlap ? t : -1;
   }
-  /// Number of samples, from the first on, that need no tile behind tile `i`.
+  /// @param i  Number of a tile, 0 to count - 1.
+  /// @return Number of samples, from the first on, that need no tile behind tile `i`.
   SLIDESTREAM_STITCH constexpr std::int64_t whole_after(std::int64_t i) const noexcept {
     if (i + 1 == count) return size;
     return nearest ? nearest_from(i + 1) : (i + 1) * step();
   }
-  /// Number of samples up to and including the last one at which tile `i` counts.
+  /// @param i  Number of a tile, 0 to count - 1.
+  /// @return Number of samples up to and including the last one at which tile `i` counts.
   SLIDESTREAM_STITCH constexpr std::int64_t end_of(std::int64_t i) const noexcept {
     if (i + 1 == count) return size;
     return nearest ? nearest_from(i + 1) : (i + 1) * step() + overlap;
@@ -108,12 +116,16 @@ std::vector<std::uint16_t> stitch_ramp(StitchWeights weights, std::int64_t overl
 /// Sum of the weights of all tiles at a sample: 256 x 256.
 inline constexpr std::uint32_t stitch_whole = 65536;
 
-/// Blends one sample, rounded half up. `sum` is the sum of weight x value over tiles that together weigh
-/// `stitch_whole`.
+/// Blends one sample.
+/// @param sum  Sum of weight x value over tiles that together weigh `stitch_whole`.
+/// @return The sample, rounded half up.
 SLIDESTREAM_STITCH constexpr std::uint32_t stitched(std::uint32_t sum) noexcept {
   return (sum + stitch_whole / 2) >> 16;
 }
-/// Blends one sample where tiles are absent, rounded half up. `weight` is the weight of the present tiles, not 0.
+/// Blends one sample where tiles are absent.
+/// @param sum  Sum of weight x value over the present tiles.
+/// @param weight  Weight of the present tiles, not 0.
+/// @return The sample, rounded half up.
 SLIDESTREAM_STITCH constexpr std::uint32_t stitched(std::uint64_t sum, std::uint64_t weight) noexcept {
   return static_cast<std::uint32_t>((2 * sum + weight) / (2 * weight));
 }
@@ -133,15 +145,18 @@ struct StitchPlan {
   StitchAxis x;            ///< in samples
   StitchAxis y;            ///< in samples
 
-  /// Number of all tiles.
+  /// @return Number of all tiles.
   std::int64_t tiles() const noexcept { return x.count * y.count; }
-  /// The tile of a number, counted row by row from 0.
+  /// @param number  Number of a tile, counted row by row from 0.
+  /// @return Its place.
   StitchTile tile(std::int64_t number) const noexcept { return {number % x.count, number / x.count}; }
-  /// The rectangle that a tile is cut from, in pixels of the input. It may reach beyond the input.
+  /// @param tile  Place of a tile.
+  /// @return The rectangle that it is cut from, in pixels of the input. It may reach beyond the input.
   Rect input_of(StitchTile tile) const noexcept {
     return {x.begin(tile.column) * scale, y.begin(tile.row) * scale, side, side};
   }
-  /// Rows [first, second) of the input that a row of tiles is cut from, including the rows that are mirrored.
+  /// @param row  Number of a row of tiles, from 0.
+  /// @return Rows [first, second) of the input that the row is cut from, including the rows that are mirrored.
   std::pair<std::int64_t, std::int64_t> input_rows(std::int64_t row) const noexcept;
 };
 
@@ -169,15 +184,19 @@ void cut_tile(std::span<std::uint8_t> tile, const ConstPixelView<MemorySpace::ho
 class StitchRows {
  public:
   /// Begins without tiles.
+  /// @param plan  The tiles.
   explicit StitchRows(const StitchPlan& plan);
 
-  /// Whether tiles of a row of tiles have room.
+  /// @param row  Number of a row of tiles.
+  /// @return Whether its tiles have room.
   bool has_room(std::int64_t row) const noexcept { return row < freed_ + 2; }
-  /// Counts a tile of a row of tiles as settled: it is present, or it never will be.
+  /// Counts a tile as settled: it is present, or it never will be. Call it once per tile.
+  /// @param row  Number of the tile's row of tiles.
   void arrived(std::int64_t row);
-  /// Number of rows of the image, from the top, that can be made.
+  /// @return Number of rows of the image, from the top, that can be made.
   std::int64_t ready() const noexcept { return ready_; }
   /// Frees the rows of tiles that are needed for no image row from `rows` on.
+  /// @param rows  Row of the image.
   void release(std::int64_t rows);
 
  private:
@@ -197,7 +216,8 @@ struct MappedValues {
   float least = 0.0F;            ///< smallest value after the activation; only valid if all values are finite
   float largest = 0.0F;          ///< largest value, likewise
 
-  /// Whether the samples can be used: all values are finite, and `output` allows to clamp those outside its range.
+  /// @param output  Tells whether values outside its range may be clamped.
+  /// @return Whether the samples can be used: all values are finite, and those outside may be clamped.
   bool sound(const NetworkOutput& output) const noexcept {
     return not_finite < 0 && (outside == 0 || !output.refuses_outside());
   }
@@ -218,12 +238,15 @@ class StitchBand {
   ///   that is a class, or an empty range.
   StitchBand(const StitchPlan& plan, const NetworkOutput& output, StitchWeights weights);
 
-  /// Memory for the kept tiles, in bytes.
+  /// @param plan  The tiles.
+  /// @param output  What the network gives per tile.
+  /// @return Memory for the kept tiles, in bytes.
   static std::uint64_t bytes(const StitchPlan& plan, const NetworkOutput& output) noexcept;
-  /// Format of the image: the network's channels, or one label per pixel, of 8 bits for classes.
+  /// @param output  What the network gives per tile.
+  /// @return Format of the image: the network's channels, or one label per pixel, of 8 bits for classes.
   static PixelFormat format(const NetworkOutput& output) noexcept;
 
-  /// Whether there is room for tiles of a row.
+  /// As `StitchRows::has_room`.
   bool has_room(std::int64_t row) const noexcept { return rows_.has_room(row); }
   /// Applies the activation to a tile's values and keeps them as samples: clamp(rint((x - low) (max / (high - low))))
   /// in float32, where max is the largest sample. If the values aren't `sound`, call `arrived` with `present` = false.
@@ -237,14 +260,14 @@ class StitchBand {
   /// @param present  Whether it was put. If not, it is absent from the image.
   void arrived(StitchTile tile, bool present);
 
-  /// Number of rows of the image, from the top, that can be made.
+  /// As `StitchRows::ready`.
   std::int64_t ready() const noexcept { return rows_.ready(); }
   /// Makes pixels of rows that are `ready` and haven't been released. Pixels without a present tile are white in 8-bit
   /// RGB, `NetworkOutput::ignore` in labels, else 0.
   /// @param out  Written, in `format`.
   /// @throws std::invalid_argument  The view has another format or image, or rows that aren't ready.
   void gather(const PixelView<MemorySpace::host>& out) const;
-  /// Frees tiles. Rows of the image before `rows` can't be made any more.
+  /// As `StitchRows::release`. Rows of the image before `rows` can't be made any more.
   void release(std::int64_t rows) { rows_.release(rows); }
 
  private:
@@ -281,7 +304,7 @@ class DeviceStitchBand {
   DeviceStitchBand(const DeviceStitchBand&) = delete;
   DeviceStitchBand& operator=(const DeviceStitchBand&) = delete;
 
-  /// Whether there is room for tiles of a row.
+  /// As `StitchRows::has_room`.
   bool has_room(std::int64_t row) const noexcept { return rows_.has_room(row); }
   /// Keeps a tile's values as samples, as `StitchBand::put` does, and counts the tile as settled. A tile whose values
   /// aren't `MappedValues::sound` is absent from the image.
@@ -304,7 +327,7 @@ class DeviceStitchBand {
   /// @throws CudaError  A CUDA call failed.
   std::optional<StitchTile> first_wrong(void* stream) const;
 
-  /// Number of rows of the image, from the top, that can be made.
+  /// As `StitchRows::ready`.
   std::int64_t ready() const noexcept { return rows_.ready(); }
   /// Makes pixels as `StitchBand::gather` does.
   /// @param out  Written, in `StitchBand::format`; device memory.
@@ -312,7 +335,7 @@ class DeviceStitchBand {
   /// @throws std::invalid_argument  The view has another format or image, or rows that aren't ready.
   /// @throws CudaError  A CUDA call failed.
   void gather(const PixelView<MemorySpace::device>& out, void* stream) const;
-  /// Frees tiles. Rows of the image before `rows` can't be made any more.
+  /// As `StitchRows::release`. Rows of the image before `rows` can't be made any more.
   void release(std::int64_t rows) { rows_.release(rows); }
 
  private:
@@ -378,13 +401,19 @@ class AreaResampler {
   /// @throws std::invalid_argument  As above, or the part isn't inside the output.
   AreaResampler(Size input, std::int64_t factor, const Rect& part);
 
-  /// Size of the output, in pixels.
+  /// @param input  Size of the input, in pixels.
+  /// @param factor  65,536 to 256 x 65,536.
+  /// @return Size of the output, in pixels.
   static Size size_of(Size input, std::int64_t factor) noexcept;
-  /// The pixels of the input from which a part of the output is made.
+  /// @param part  Pixels of the output.
+  /// @param factor  65,536 to 256 x 65,536.
+  /// @return The pixels of the input from which the part is made.
   static Rect source_of(const Rect& part, std::int64_t factor) noexcept;
-  /// Size of the part that this object makes, in pixels.
+  /// @return Size of the part that this object makes, in pixels.
   Size size() const noexcept { return {part_.width, part_.height}; }
-  /// Approximate host memory for the whole output, in bytes; 0 for a factor of 65,536.
+  /// @param input  Size of the input, in pixels.
+  /// @param factor  65,536 to 256 x 65,536.
+  /// @return Approximate host memory for the whole output, in bytes; 0 for a factor of 65,536.
   static std::uint64_t bytes(Size input, std::int64_t factor) noexcept;
 
   /// Takes the next row of the input. Rows behind the last one that counts are ignored.

@@ -107,7 +107,8 @@ struct Overlap {
   /// Share of the GPUs' time, `DeviceOverlap::seconds`, in which they computed.
   /// @return 0 to 1; 0 without kernels.
   double busy_share() const;
-  /// The device with the longest gap. `devices` must not be empty.
+  /// Finds the device with the longest gap. `devices` must not be empty.
+  /// @return One of `devices`.
   const DeviceOverlap& longest_gap() const;
 };
 
