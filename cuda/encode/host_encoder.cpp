@@ -9,7 +9,7 @@
 namespace slidestream::cuda {
 namespace {
 
-constexpr std::byte stuffed_byte{0xFF};
+constexpr std::byte marker_prefix{0xFF};
 
 /// A band's threads and what they share.
 template <class Band>
@@ -71,7 +71,7 @@ class HostBand {
     const auto* bytes = reinterpret_cast<const std::byte*>(scratch.data());
     for (std::uint32_t i = 0; i < count; ++i) {
       to.push_back(bytes[i]);
-      if (bytes[i] == stuffed_byte) to.push_back(std::byte{0});
+      if (bytes[i] == marker_prefix) to.push_back(std::byte{0});
     }
   }
 
@@ -126,7 +126,7 @@ std::vector<std::byte> HostJpegEncoder::encode(const ConstPixelView<MemorySpace:
   task.tiles = &tile;
   std::vector<std::byte> bytes = tables_.header;
   work_->encode(task, bytes);
-  bytes.push_back(stuffed_byte);
+  bytes.push_back(marker_prefix);
   bytes.push_back(std::byte{0xD9});
   return bytes;
 }

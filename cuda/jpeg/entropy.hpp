@@ -285,7 +285,7 @@ struct EntropyLane {
     std::int32_t product = static_cast<std::int32_t>(magnitude) * place.negated_quantiser;
     product = product < -32767 ? -32767 : product;
     product *= static_cast<std::int32_t>(sign | 1U);
-    memory.store_if(product != 0, blocks + place.offset, static_cast<std::uint32_t>(product));
+    memory.store_half_if(product != 0, blocks + place.offset, static_cast<std::uint32_t>(product));
     state = ended ? waits : state;
     left = ended ? left - 1 : left;
     state = ended && left == 0 ? state | finished : state;

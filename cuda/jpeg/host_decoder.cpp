@@ -28,7 +28,7 @@ class HostArena {
   void load_cycle_if(bool condition, std::uint32_t address, CycleEntry& entry) const {
     if (condition) entry = get<CycleEntry>(address);
   }
-  void store_if(bool condition, std::uint32_t address, std::uint32_t value) {
+  void store_half_if(bool condition, std::uint32_t address, std::uint32_t value) {
     if (condition) put(address, static_cast<std::uint16_t>(value));
   }
   template <class T>
@@ -397,7 +397,7 @@ JpegReason HostJpegDecoder::decode_scan(std::span<const std::byte> bytes, std::u
 JpegReason HostJpegDecoder::decode_tile(const JpegDeviceTile& tile, const JpegDeviceLuminance* luminance,
                                         std::span<const std::byte> scan, std::uint8_t* plane,
                                         const ColourProgram* colours) {
-  const bool rgb = coding_.apart != 0;
+  const bool rgb = coding_.makes_rgb != 0;
   const bool inverted = (tile.flags & JpegDeviceTile::inverted) != 0;
   if (rgb) {
     components_.assign(std::size_t{64} * tile.cycles_across * tile.cycle_rows * tile.blocks_in_cycle, 0);
@@ -428,7 +428,7 @@ JpegReason HostJpegDecoder::decode(std::span<const std::byte> bytes, const JpegT
   tile.cycle_rows = static_cast<std::uint16_t>(geometry_.cycle_rows);
   tile.cycles_per_interval = header_.restart_interval / mcus_per_cycle(geometry_.mode, coding_);
   tile.blocks_in_cycle = static_cast<std::uint16_t>(geometry_.blocks_in_cycle);
-  const unsigned kind = coding_.apart != 0 ? static_cast<unsigned>(octet_kind(coding_, header_.width)) : 0;
+  const unsigned kind = coding_.makes_rgb != 0 ? static_cast<unsigned>(octet_kind(coding_, header_.width)) : 0;
   const unsigned inverted = pixels_of == PixelsOf::first_inverted ? JpegDeviceTile::inverted : 0;
   tile.flags = static_cast<std::uint16_t>(inverted | kind << JpegDeviceTile::kind_shift);
   return decode_tile(tile, nullptr, bytes.subspan(header_.scan_offset), pixels_.data(), nullptr);

@@ -157,7 +157,7 @@ JpegReason JpegBatch::add_front(std::span<const std::byte> front, std::uint64_t 
       16 * (chunk_count_ + chunks) > layout_.limits.compressed_bytes + 32 * std::uint64_t{layout_.limits.tiles}) {
     return JpegReason::no_room;
   }
-  const std::uint64_t blocks = made.apart != 0 ? component_bytes(header) / 64 : 0;
+  const std::uint64_t blocks = made.makes_rgb != 0 ? component_bytes(header) / 64 : 0;
   if (block_count_ + blocks > std::min(layout_.limits.component_bytes / 64, most_component_blocks)) {
     return JpegReason::no_room;
   }
@@ -192,7 +192,7 @@ JpegReason JpegBatch::add_front(std::span<const std::byte> front, std::uint64_t 
   tile.first_block = block_count_;
   tile.frame_width = static_cast<std::uint16_t>(header.width);
   tile.frame_height = static_cast<std::uint16_t>(header.height);
-  if (made.apart != 0) {
+  if (made.makes_rgb != 0) {
     const bool aligned = (tile.origin | static_cast<std::int64_t>(tile.pitch)) % 16 == 0 && tile.first_column == 0;
     const auto kind = static_cast<unsigned>(aligned ? octet_kind(made, header.width) : OctetKind::none);
     tile.flags = static_cast<std::uint16_t>(tile.flags | kind << JpegDeviceTile::kind_shift);

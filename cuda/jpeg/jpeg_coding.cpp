@@ -77,10 +77,10 @@ JpegReason lay_out_mcu(const JpegHeader& header, JpegCoding& coding) {
       return JpegReason::sampling;
     }
     // RGB's components are sampled alike: by `judge_frame` others are YCbCr, or no tile.
-    if (coding.rgb != 0 && (first.horizontal != 1 || first.vertical != 1)) return JpegReason::sampling;
+    if (coding.mixes_components != 0 && (first.horizontal != 1 || first.vertical != 1)) return JpegReason::sampling;
     // libjpeg refuses to upsample by anything but whole numbers.
     const bool whole = first.horizontal % component.horizontal == 0 && first.vertical % component.vertical == 0;
-    if (coding.apart != 0 && !whole) return JpegReason::sampling;
+    if (coding.makes_rgb != 0 && !whole) return JpegReason::sampling;
     const unsigned count = alone ? 1U : unsigned{component.horizontal} * component.vertical;
     if (blocks + count > JpegCoding::most_blocks) return JpegReason::damaged_header;
     coding.components[i] = {alone ? std::uint8_t{1} : component.horizontal,
@@ -97,8 +97,8 @@ JpegReason lay_out_mcu(const JpegHeader& header, JpegCoding& coding) {
 JpegReason make_jpeg_coding(const JpegHeader& header, const PixelFormat& format, PixelsOf pixels_of,
                             JpegCoding& coding) noexcept {
   std::memset(&coding, 0, sizeof(coding));
-  coding.apart = format == rgb_format ? 1 : 0;
-  coding.rgb = pixels_of == PixelsOf::rgb && coding.apart == 0 ? 1 : 0;
+  coding.makes_rgb = format == rgb_format ? 1 : 0;
+  coding.mixes_components = pixels_of == PixelsOf::rgb && coding.makes_rgb == 0 ? 1 : 0;
   coding.ycbcr = pixels_of == PixelsOf::ycbcr ? 1 : 0;
   JpegReason reason = lay_out_mcu(header, coding);
   if (reason != JpegReason::none) return reason;
@@ -115,7 +115,7 @@ JpegReason make_jpeg_coding(const JpegHeader& header, const PixelFormat& format,
         block.ac = ac;
       }
     }
-    if (i == 0 || coding.rgb != 0 || coding.apart != 0) {
+    if (i == 0 || coding.mixes_components != 0 || coding.makes_rgb != 0) {
       copy_quantisation(coding.quantisation[i], header.tables.quantisation[component.quantisation],
                         header.tables.wide[component.quantisation] != 0);
     }

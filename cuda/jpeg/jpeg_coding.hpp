@@ -49,15 +49,15 @@ struct JpegCoding {
     std::uint8_t unused;
   };
 
-  std::uint8_t rgb;         ///< luminance is made of all three components; else of the first alone
-  std::uint8_t horizontal;  ///< sampling factors of the first component; 1 x 1 when there is one component
+  std::uint8_t mixes_components;  ///< luminance is made of all three components; else of the first alone
+  std::uint8_t horizontal;        ///< sampling factors of the first component; 1 x 1 when there is one component
   std::uint8_t vertical;
   std::uint8_t block_count;  ///< of an MCU
   std::uint8_t code_count;
   std::uint8_t uniform;  ///< all blocks of an MCU have the same codes
   std::uint16_t lookup_words;
-  std::uint8_t apart;  ///< for RGB: all components are decoded
-  std::uint8_t ycbcr;  ///< and converted
+  std::uint8_t makes_rgb;  ///< all components are decoded, for RGB
+  std::uint8_t ycbcr;      ///< components are YCbCr
   std::uint8_t component_count;
   std::uint8_t unused;
   Component components[3];

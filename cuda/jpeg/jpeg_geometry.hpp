@@ -32,8 +32,10 @@ SLIDESTREAM_HOST_DEVICE JpegGeometry jpeg_geometry(const JpegCoding& coding, std
   const std::uint32_t across = (width + 8 * h - 1) / (8 * h);
   JpegGeometry geometry{};
   const bool from_two = h == 1 && v == 1 && across % 2 == 0 && restart_interval % 2 == 0;
-  geometry.mode = coding.rgb != 0 ? LaneMode::rgb : h % 2 == 0 || from_two ? LaneMode::pairs : LaneMode::single;
-  if (coding.apart != 0) {
+  geometry.mode = coding.mixes_components != 0 ? LaneMode::rgb
+                  : h % 2 == 0 || from_two     ? LaneMode::pairs
+                                               : LaneMode::single;
+  if (coding.makes_rgb != 0) {
     const bool even = coding.block_count % 2 == 0 || (across % 2 == 0 && restart_interval % 2 == 0);
     geometry.mode = even ? LaneMode::component_pairs : LaneMode::component_blocks;
   }

@@ -289,7 +289,7 @@ __device__ __forceinline__ Scan scan_of(const JpegDeviceBatch& batch, const Jpeg
 __device__ void pack_components(const JpegCoding& coding, std::uint32_t (&components)[2]) {
   components[0] = components[1] = 0;
   for (std::uint32_t b = 0; b < coding.block_count; ++b) {
-    const bool wanted = coding.rgb != 0 || coding.apart != 0 || coding.blocks[b].component == 0;
+    const bool wanted = coding.mixes_components != 0 || coding.makes_rgb != 0 || coding.blocks[b].component == 0;
     components[b / 8] |= (wanted ? coding.blocks[b].component : 7U) << (4 * (b % 8));
   }
 }
@@ -426,7 +426,7 @@ __global__ void __launch_bounds__(most_threads) join(const JpegDeviceBatch batch
       segment.start_bit = piece.first_position;
       segment.first_cycle = piece.first_cycle;
       segment.cycles = piece.cycles;
-      const bool all_components = coding.rgb != 0 || coding.apart != 0;
+      const bool all_components = coding.mixes_components != 0 || coding.makes_rgb != 0;
       for (std::uint32_t k = 0; k < 3; ++k) {
         segment.dc[k] = static_cast<std::int32_t>(static_cast<std::uint32_t>(dc[k]) *
                                                   coding.quantisation[all_components ? k : 0][0]);

@@ -36,7 +36,8 @@ struct SharedArena {
                  : "+r"(entry.dc), "+r"(entry.ac), "+r"(entry.zigzag), "+r"(entry.then)
                  : "r"(address), "r"(static_cast<std::uint32_t>(condition)));
   }
-  __device__ __forceinline__ void store_if(bool condition, std::uint32_t address, std::uint32_t value) const {
+  /// Stores the lower 16 bits of a value.
+  __device__ __forceinline__ void store_half_if(bool condition, std::uint32_t address, std::uint32_t value) const {
     asm volatile(
         "{ .reg .pred p; .reg .u16 h; setp.ne.u32 p, %2, 0; cvt.u16.u32 h, %1; @p st.shared.u16 [%0], h; }" ::"r"(
             address),
