@@ -20,8 +20,6 @@
 #include <system_error>
 #include <vector>
 
-#include "cli/archive.hpp"
-#include "cli/archive_start.hpp"
 #include "cli/command.hpp"
 #include "cli/dry_run.hpp"
 #include "cli/failure_limit.hpp"
@@ -36,6 +34,8 @@
 #include "cli/report.hpp"
 #include "cli/run_end.hpp"
 #include "cli/run_inputs.hpp"
+#include "cli/run_record.hpp"
+#include "cli/run_record_start.hpp"
 #include "cli/run_targets.hpp"
 #include "cli/run_warnings.hpp"
 #include "cli/shortage.hpp"
@@ -159,53 +159,53 @@ struct Controls {
   std::optional<SignalScope> signals;
 };
 
-int run_archive(const Config& config, const RunOptions& options, const FolderGuard& guard, std::future<void>& waking,
-                Controls& controls, Archive& archive) {
+int run_recorded(const Config& config, const RunOptions& options, const FolderGuard& guard, std::future<void>& waking,
+                 Controls& controls, RunRecord& record) {
   EmbeddedRun* const embedded = options.embedded;
   RunControl& control = controls.control;
-  check_descriptors(config, archive.start().todo.size());
-  const StopNoteScope stop_notes(archive.stop_descriptor());
+  check_descriptors(config, record.start().todo.size());
+  const StopNoteScope stop_notes(record.stop_descriptor());
   controls.begin();
   tell_of_pixel_size(config.input);
   // One run over all slides but those that are to be alone, and a run for each of these.
-  std::vector<std::vector<std::string>> runs = {archive.todo()};
+  std::vector<std::vector<std::string>> runs = {record.todo()};
   std::vector<std::string> slides = runs.front();
-  for (std::string& suspect : archive.suspects()) {
+  for (std::string& suspect : record.suspects()) {
     slides.push_back(suspect);
     runs.push_back({std::move(suspect)});
   }
   if (!slides.empty()) check_folders(config);
-  const LedgerStart& start = archive.start();
+  const LedgerStart& start = record.start();
   ProgressDisplay display(options.quiet, options.log_json,
                           Estimate(start.bytes_left, slides.size(), start.bytes - start.bytes_left),
                           options.work != nullptr ? RunOver::volumes : RunOver::slides);
-  ProgressFile progress_file(progress_file_of(config.output.dir), [&] { return archive.owns_folder(); });
-  control.on_start = [&](const std::string& path) { guard.check_map(archive.slide_started(path)); };
-  control.image_name = [&](const std::string& path) { return archive.image_name(path); };
+  ProgressFile progress_file(progress_file_of(config.output.dir), [&] { return record.owns_folder(); });
+  control.on_start = [&](const std::string& path) { guard.check_map(record.slide_started(path)); };
+  control.image_name = [&](const std::string& path) { return record.image_name(path); };
   control.check_file = [&](const std::filesystem::path& file) {
-    archive.check_place();
+    record.check_place();
     guard.check_file(file);
   };
   control.check_partial = [&](const std::filesystem::path& file) { guard.check_partial(file); };
-  control.on_files = [&](const std::string& path) { archive.files_begun(path); };
-  control.on_unwritten = [&](const std::string& path) { archive.slide_unwritten(path); };
+  control.on_files = [&](const std::string& path) { record.files_begun(path); };
+  control.on_unwritten = [&](const std::string& path) { record.slide_unwritten(path); };
   std::atomic<std::uint64_t> files{0};
   control.on_slide = [&](SlideResult& slide) {
     if (embedded != nullptr && embedded->aborted && !slide.done) return;
-    archive.slide_ended(slide);
+    record.slide_ended(slide);
   };
   control.on_pause = [&] {
-    for (const SlideResult& slide : archive.keep_slides()) {
+    for (const SlideResult& slide : record.keep_slides()) {
       files += slide.artifacts.size();
       report_slide(slide);
-      display.slide_ended(slide, archive.bytes_of(slide.path));
+      display.slide_ended(slide, record.bytes_of(slide.path));
     }
   };
   Progress before, latest;
   control.on_progress = [&](Progress progress) {
     add_progress(progress, before);
     latest = progress;
-    archive.progressed(progress);
+    record.progressed(progress);
     progress.slides_total = start.mine;
     progress.slides_done += start.done;
     progress.slides_failed += start.failed;
@@ -215,7 +215,7 @@ int run_archive(const Config& config, const RunOptions& options, const FolderGua
     if (embedded != nullptr && embedded->on_progress) embedded->on_progress(progress);
   };
   hear(control);
-  archive.watch(control);
+  record.watch(control);
   RunResult result;
   if (!slides.empty()) {
     Tracing tracing(config, options.trace);
@@ -228,29 +228,29 @@ int run_archive(const Config& config, const RunOptions& options, const FolderGua
         break;
       }
       add_run(result, run_to_end(config, run, control, failure, options.work.get()));
-      if (result.lacks_memory) archive.note_shortage();
+      if (result.lacks_memory) record.note_shortage();
       before = latest;
     }
-    if (!failure.empty()) archive.fail(failure);
+    if (!failure.empty()) record.fail(failure);
     display.end();
     progress_file.end();
-    archive.end_watch();
+    record.end_watch();
     tracing.finish(result);
-    return conclude(config, result, slides, archive, tracing, options);
+    return conclude(config, result, slides, record, tracing, options);
   }
-  archive.end_watch();
+  record.end_watch();
   if (!options.trace.empty()) spdlog::warn("{}: isn't written, for no slide is left to do", options.trace);
-  return conclude(config, result, slides, archive, Tracing(config, ""), options);
+  return conclude(config, result, slides, record, Tracing(config, ""), options);
 }
 
 int run_slides(const Config& config, const ExpandedInputs& inputs, const RunOptions& options, const FolderGuard& guard,
                std::future<void>& waking) {
   Controls controls(options.embedded);
-  Archive archive(config, inputs, options);
+  RunRecord record(config, inputs, options);
   try {
-    return run_archive(config, options, guard, waking, controls, archive);
+    return run_recorded(config, options, guard, waking, controls, record);
   } catch (const std::exception& error) {
-    if (is_shortage(error)) archive.note_shortage();
+    if (is_shortage(error)) record.note_shortage();
     throw;
   }
 }

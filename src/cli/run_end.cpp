@@ -21,20 +21,19 @@ namespace slidestream::cli {
 namespace {
 
 /// Slides of this run that have no result.
-std::size_t slides_left(const Archive& archive) {
-  const Corpus& corpus = archive.corpus();
-  return archive.start().mine - std::min(archive.start().mine, corpus.done + corpus.failed);
+std::size_t slides_left(const RunRecord& record) {
+  const Corpus& corpus = record.corpus();
+  return record.start().mine - std::min(record.start().mine, corpus.done + corpus.failed);
 }
 
-void report_results(const Config& config, RunResult& result, const Archive& archive, bool complete, bool stats) {
+void report_results(const Config& config, RunResult& result, const RunRecord& record, bool complete, bool stats) {
   const Style style = Style::of(1);
   const int width = style.terminal ? terminal_width(1) : 120;
-  result.slides = archive.first_slides();
+  result.slides = record.first_slides();
   std::string text;
-  if (stats && complete) text += statistics_of_run_text(config, result, archive.corpus(), width, style) + "\n";
+  if (stats && complete) text += statistics_of_run_text(config, result, record.corpus(), width, style) + "\n";
   if (complete) {
-    text +=
-        summary_text(config, result, archive.corpus(), archive.start().done, style, Unfinished{slides_left(archive)});
+    text += summary_text(config, result, record.corpus(), record.start().done, style, Unfinished{slides_left(record)});
   }
   if (stats && !complete) text += stages_text(result, style) + overlap_text(result);
   print_report(text);
@@ -52,11 +51,11 @@ void print_report(const std::string& text) {
   if (!std::cout && errno == EPIPE) std::cout.clear();
 }
 
-int conclude(const Config& config, RunResult& result, const std::vector<std::string>& slides, Archive& archive,
+int conclude(const Config& config, RunResult& result, const std::vector<std::string>& slides, RunRecord& record,
              const Tracing& tracing, const RunOptions& options) {
-  std::string failure = archive.failure();
+  std::string failure = record.failure();
   bool complete = failure.empty();
-  const std::string_view of_shortage = archive.has_shortage() ? slides_under_way().noted() : std::string_view();
+  const std::string_view of_shortage = record.has_shortage() ? slides_under_way().noted() : std::string_view();
   if (!complete) spdlog::error("{}{}", failure, of_shortage);
   if (!result.failure.empty()) {
     spdlog::error("the run ended early: {}{}", result.failure, complete ? of_shortage : std::string_view());
@@ -73,41 +72,41 @@ int conclude(const Config& config, RunResult& result, const std::vector<std::str
   };
   attempt([&] {
     try {
-      archive.write_files(result);
+      record.write_files(result);
     } catch (const OutputError& error) {
       // What ended the run is most often what fails again here, and was told.
-      if (archive.failure().empty()) throw;
+      if (record.failure().empty()) throw;
       spdlog::debug("{}", error.what());
     }
   });
   if (options.work != nullptr) attempt([&] { options.work->write(config); });
   attempt([&] { tracing.write(slides); });
-  if (!options.quiet) report_results(config, result, archive, complete, options.stats);
+  if (!options.quiet) report_results(config, result, record, complete, options.stats);
   if (options.embedded != nullptr) {
     options.embedded->failure = failure;
     options.embedded->result = result;
   }
-  const Corpus& corpus = archive.corpus();
+  const Corpus& corpus = record.corpus();
   warn_of_clipped(corpus.sums);
   warn_of_clamped(config, corpus.clamped_slides, corpus.most_clamped, options.work != nullptr ? "volume" : "slide");
   warn_of_saturated(config, corpus.saturated_slides, corpus.most_saturated);
   // A limit that is reached by the last slides has stopped nothing.
-  const std::size_t left = slides_left(archive);
-  const bool stopped = !archive.stopped().empty() && left > 0;
+  const std::size_t left = slides_left(record);
+  const bool stopped = !record.stopped().empty() && left > 0;
   if (stopped) {
-    spdlog::error("{}: {} failed, and {} {} left", archive.stopped(), count_of(corpus.failed, "slide"), left,
+    spdlog::error("{}: {} failed, and {} {} left", record.stopped(), count_of(corpus.failed, "slide"), left,
                   left == 1 ? "is" : "are");
   }
-  if (options.embedded != nullptr && stopped) options.embedded->stopped = archive.stopped();
+  if (options.embedded != nullptr && stopped) options.embedded->stopped = record.stopped();
   if (const int signal = signal_of(options.embedded); signal != 0) {
     if (left > 0) {
       spdlog::warn("interrupted: {} of {} slides done, {} failed; the same command does the rest", corpus.done,
-                   archive.start().mine, corpus.failed);
+                   record.start().mine, corpus.failed);
       return 128 + signal;
     }
-    spdlog::warn("nothing is left: {} of {} slides done, {} failed", corpus.done, archive.start().mine, corpus.failed);
+    spdlog::warn("nothing is left: {} of {} slides done, {} failed", corpus.done, record.start().mine, corpus.failed);
   }
-  const std::size_t lacking = archive.start().lacking.size();
+  const std::size_t lacking = record.start().lacking.size();
   if (lacking > 0) {
     spdlog::error(
         "{} can't be found any more and {} files of earlier results; the same command makes them again once "

@@ -1,4 +1,4 @@
-#include "cli/archive_start.hpp"
+#include "cli/run_record_start.hpp"
 
 #include <spdlog/spdlog.h>
 

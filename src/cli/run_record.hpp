@@ -28,13 +28,13 @@
 namespace slidestream::cli {
 
 /// The ledger of a run and the files that are written from it, kept up to date while slides end.
-class Archive {
+class RunRecord {
  public:
   /// Opens the ledger and finds what is to be done. \throws ConfigError, OutputError: nothing was started.
-  Archive(const Config& config, const ExpandedInputs& inputs, const RunOptions& options);
-  ~Archive();
-  Archive(const Archive&) = delete;
-  Archive& operator=(const Archive&) = delete;
+  RunRecord(const Config& config, const ExpandedInputs& inputs, const RunOptions& options);
+  ~RunRecord();
+  RunRecord(const RunRecord&) = delete;
+  RunRecord& operator=(const RunRecord&) = delete;
 
   const LedgerStart& start() const noexcept { return start_; }
   /// Paths of the slides that are to be done. Those that a process died at, or a

@@ -1,4 +1,4 @@
-#include "cli/archive.hpp"
+#include "cli/run_record.hpp"
 
 #include <spdlog/spdlog.h>
 
@@ -8,10 +8,10 @@
 #include <system_error>
 #include <utility>
 
-#include "cli/archive_start.hpp"
 #include "cli/left_images.hpp"
 #include "cli/metrics.hpp"
 #include "cli/own_files.hpp"
+#include "cli/run_record_start.hpp"
 #include "cli/shortage.hpp"
 #include "cli/signals.hpp"
 #include "cli/under_way.hpp"
@@ -35,13 +35,13 @@ namespace fs = std::filesystem;
 constexpr auto time_between_beats = std::chrono::seconds(10);
 constexpr auto time_between_metrics = std::chrono::seconds(5);
 /// Slides that the summary shows.
-constexpr std::size_t most_shown = 20;
+constexpr std::size_t most_in_summary = 20;
 /// A checkpoint takes no more than about this share of a run.
 constexpr int rest_per_work = 20;
 
 }  // namespace
 
-Archive::Archive(const Config& config, const ExpandedInputs& inputs, const RunOptions& options)
+RunRecord::RunRecord(const Config& config, const ExpandedInputs& inputs, const RunOptions& options)
     : config_(config),
       metrics_file_(options.metrics),
       overwrite_(options.overwrite),
@@ -86,13 +86,13 @@ Archive::Archive(const Config& config, const ExpandedInputs& inputs, const RunOp
   start_.failed += given_up_.size();
 }
 
-Archive::~Archive() {
+RunRecord::~RunRecord() {
   end_watch();
   slides_under_way().end_all();
 }
 
 /// Brings the folder of maps to what the ledger says.
-void Archive::place_maps() {
+void RunRecord::place_maps() {
   if (map_files_.empty()) return;
   if (!overwrite_) {
     const std::vector<std::string> foreign = foreign_maps(config_, ledger_->listed_maps());
@@ -112,13 +112,13 @@ void Archive::place_maps() {
   }
 }
 
-void Archive::watch(RunControl& control) {
+void RunRecord::watch(RunControl& control) {
   control_ = &control;
   began_ = Clock::now();
   watcher_ = std::thread([this] { keep_watch(); });
 }
 
-void Archive::end_watch() {
+void RunRecord::end_watch() {
   if (!watcher_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
@@ -131,7 +131,7 @@ void Archive::end_watch() {
 }
 
 /// Images with holes, or of slides that failed or were under way, and their lists: some may be the changed network's.
-void Archive::remove_unkept() noexcept {
+void RunRecord::remove_unkept() noexcept {
   try {
     const std::lock_guard lock(mutex_);
     if (!network_changed_ || !owns_folder()) return;
@@ -143,7 +143,7 @@ void Archive::remove_unkept() noexcept {
   }
 }
 
-fs::path Archive::slide_started(const std::string& path) noexcept {
+fs::path RunRecord::slide_started(const std::string& path) noexcept {
   slide_was_begun = true;
   slides_under_way().begin(path);
   try {
@@ -160,7 +160,7 @@ fs::path Archive::slide_started(const std::string& path) noexcept {
   return {};
 }
 
-void Archive::files_begun(const std::string& path) noexcept {
+void RunRecord::files_begun(const std::string& path) noexcept {
   try {
     ledger_->files_begun(places_.at(path));
   } catch (const std::exception& error) {
@@ -168,7 +168,7 @@ void Archive::files_begun(const std::string& path) noexcept {
   }
 }
 
-void Archive::slide_unwritten(const std::string& path) noexcept {
+void RunRecord::slide_unwritten(const std::string& path) noexcept {
   try {
     const std::lock_guard lock(mutex_);
     unwritten_.insert(places_.at(path));
@@ -177,7 +177,7 @@ void Archive::slide_unwritten(const std::string& path) noexcept {
   }
 }
 
-std::string Archive::image_name(const std::string& path) {
+std::string RunRecord::image_name(const std::string& path) {
   try {
     return ledger_->image_name(places_.at(path));
   } catch (const std::exception& error) {
@@ -188,13 +188,13 @@ std::string Archive::image_name(const std::string& path) {
   }
 }
 
-bool Archive::is_unnamed(const std::string& path) const {
+bool RunRecord::is_unnamed(const std::string& path) const {
   const std::lock_guard lock(mutex_);
   return unnamed_.contains(path);
 }
 
 /// Else the run ends: what was computed may be of either network.
-bool Archive::network_is_as_it_was() noexcept {
+bool RunRecord::network_is_as_it_was() noexcept {
   try {
     if (network_guard_.is_as_it_was(ledger_->settings())) return true;
     fail(network_setting(config_) +
@@ -208,7 +208,7 @@ bool Archive::network_is_as_it_was() noexcept {
   return false;
 }
 
-void Archive::slide_ended(SlideResult& slide) noexcept {
+void RunRecord::slide_ended(SlideResult& slide) noexcept {
   slides_under_way().end(slide.path);
   // It didn't fail: the run did.
   if (is_unnamed(slide.path)) return;
@@ -240,14 +240,14 @@ void Archive::slide_ended(SlideResult& slide) noexcept {
   check_failures();
 }
 
-void Archive::tell_earlier(const std::vector<Ledger::EarlierFiles>& files) {
+void RunRecord::tell_earlier(const std::vector<Ledger::EarlierFiles>& files) {
   for (const auto& [path, where] : files) {
     if (!where.folder.empty()) spdlog::warn("{}: files of its earlier result are in {}", path, where.folder.string());
     if (!where.refusal.empty()) spdlog::warn("{}: no table lists its earlier result: {}", path, where.refusal);
   }
 }
 
-std::vector<SlideResult> Archive::keep_slides() noexcept {
+std::vector<SlideResult> RunRecord::keep_slides() noexcept {
   std::vector<SlideResult> kept;
   const std::vector<Ended> slides = std::exchange(ended_slides_, {});
   const std::string* subject = &config_.output.dir;
@@ -279,7 +279,7 @@ std::vector<SlideResult> Archive::keep_slides() noexcept {
 }
 
 /// A map is written behind its row. One of before would pass for it where the process dies in between.
-void Archive::remove_maps_of(const std::vector<Ended>& slides) const {
+void RunRecord::remove_maps_of(const std::vector<Ended>& slides) const {
   for (const auto& [place, slide] : slides) {
     if (!slide.done || map_files_.empty()) continue;
     const fs::path file = fs::path(config_.output.dir) / map_path(map_files_[place]);
@@ -288,28 +288,28 @@ void Archive::remove_maps_of(const std::vector<Ended>& slides) const {
   }
 }
 
-void Archive::progressed(const Progress& progress) {
+void RunRecord::progressed(const Progress& progress) {
   const std::lock_guard lock(mutex_);
   progress_ = progress;
 }
 
-std::uint64_t Archive::bytes_of(const std::string& path) const {
+std::uint64_t RunRecord::bytes_of(const std::string& path) const {
   const auto found = bytes_.find(path);
   return found == bytes_.end() ? 0 : found->second;
 }
 
-void Archive::fail(const std::string& what) {
+void RunRecord::fail(const std::string& what) {
   const std::lock_guard lock(mutex_);
   if (failure_.empty()) failure_ = what;
   if (control_ != nullptr) control_->request_stop();
 }
 
-void Archive::fail(const std::exception& error, const std::string& subject) {
+void RunRecord::fail(const std::exception& error, const std::string& subject) {
   if (is_shortage(error)) note_shortage();
   fail(cause_of(error, subject));
 }
 
-void Archive::note_shortage() noexcept {
+void RunRecord::note_shortage() noexcept {
   // What a stop leaves is no slide's fault.
   if (SignalScope::received() != 0 || has_shortage_.exchange(true)) return;
   has_ended_in_shortage = true;
@@ -317,24 +317,24 @@ void Archive::note_shortage() noexcept {
   slides_under_way().note();
 }
 
-void Archive::check_failures() {
+void RunRecord::check_failures() {
   const std::lock_guard lock(mutex_);
   if (!stopped_.empty() || !limit_.reached(failed_now_, start_.mine)) return;
   stopped_ = "stopped by --max-failures " + limit_.text();
   if (control_ != nullptr) control_->request_stop();
 }
 
-std::string Archive::failure() const {
+std::string RunRecord::failure() const {
   const std::lock_guard lock(mutex_);
   return failure_;
 }
 
-std::string Archive::stopped() const {
+std::string RunRecord::stopped() const {
   const std::lock_guard lock(mutex_);
   return stopped_;
 }
 
-void Archive::keep_watch() {
+void RunRecord::keep_watch() {
   const auto pause = std::chrono::seconds(config_.output.checkpoint_seconds);
   auto next_beat = Clock::now() + time_between_beats;
   auto next_metrics = Clock::now();
@@ -367,14 +367,14 @@ void Archive::keep_watch() {
 }
 
 /// A run of a program is stopped without a signal of ours. One that ends by itself goes on to judge its slides.
-void Archive::note_stop() {
+void RunRecord::note_stop() {
   if (noted_stop_ || control_ == nullptr || !control_->stop_requested()) return;
   if (!failure().empty() || !stopped().empty()) return;
   ledger_->note_stop();
   noted_stop_ = true;
 }
 
-void Archive::write_metrics(bool running) {
+void RunRecord::write_metrics(bool running) {
   if (metrics_file_.empty()) return;
   Metrics metrics;
   {
@@ -407,7 +407,7 @@ void Archive::write_metrics(bool running) {
   }
 }
 
-void Archive::checkpoint() {
+void RunRecord::checkpoint() {
   try {
     // The folder may be another's by now.
     ledger_->beat();
@@ -437,7 +437,7 @@ class FirstKept final : public SlideSource {
   void for_each(const std::function<void(const SlideResult&)>& visit) override {
     const bool keep = std::exchange(keep_, false);
     slides_.for_each([&](const SlideResult& slide) {
-      if (keep && first_.size() < most_shown) first_.push_back(slide);
+      if (keep && first_.size() < most_in_summary) first_.push_back(slide);
       visit(slide);
     });
   }
@@ -451,7 +451,7 @@ class FirstKept final : public SlideSource {
 
 }  // namespace
 
-void Archive::write_files(const RunResult& run) {
+void RunRecord::write_files(const RunResult& run) {
   if (ledger_->is_lost()) return;
   std::string first_failure;
   try {

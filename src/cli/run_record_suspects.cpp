@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/archive.hpp"
+#include "cli/run_record.hpp"
 
 // Which slides come last, are tried alone, or are given up, as earlier starts ended at them.
 
@@ -19,21 +19,21 @@ constexpr std::int64_t deaths_of_suspect = 2;
 
 }  // namespace
 
-std::int64_t Archive::deaths_of(std::size_t place) const {
+std::int64_t RunRecord::deaths_of(std::size_t place) const {
   const auto found = start_.deaths.find(place);
   return found == start_.deaths.end() ? 0 : found->second;
 }
 
-std::int64_t Archive::shortages_of(std::size_t place) const {
+std::int64_t RunRecord::shortages_of(std::size_t place) const {
   const auto found = start_.shortages.find(place);
   return found == start_.shortages.end() ? 0 : found->second;
 }
 
-bool Archive::is_suspect(std::size_t place) const {
+bool RunRecord::is_suspect(std::size_t place) const {
   return std::max(deaths_of(place), shortages_of(place)) >= deaths_of_suspect || start_.unwritten.contains(place);
 }
 
-std::vector<std::string> Archive::todo() const {
+std::vector<std::string> RunRecord::todo() const {
   std::vector<std::string> paths;
   paths.reserve(start_.todo.size());
   for (const std::int64_t deaths : {0, 1}) {
@@ -45,7 +45,7 @@ std::vector<std::string> Archive::todo() const {
   return paths;
 }
 
-std::vector<std::string> Archive::suspects() const {
+std::vector<std::string> RunRecord::suspects() const {
   std::vector<std::string> paths;
   for (const std::size_t place : start_.todo) {
     if (is_suspect(place)) paths.push_back(manifest_[place].path);
@@ -55,7 +55,7 @@ std::vector<std::string> Archive::suspects() const {
 
 /// A slide that a process died at, or lacked memory for, when it was tried alone is not tried again, unless the user
 /// asks for failed ones: no slide may stop an archive.
-void Archive::give_up_deadly_slides() {
+void RunRecord::give_up_deadly_slides() {
   for (std::size_t i = 0; i < start_.todo.size();) {
     const std::size_t place = start_.todo[i];
     if (std::max(deaths_of(place), shortages_of(place)) <= deaths_of_suspect) {
@@ -76,7 +76,7 @@ void Archive::give_up_deadly_slides() {
 }
 
 /// Logs slides that this run gives up or tries alone.
-void Archive::tell_deadly_slides() const {
+void RunRecord::tell_deadly_slides() const {
   for (const SlideResult& slide : given_up_) {
     spdlog::error("{}: {}; --retry-failed tries it again", slide.path, slide.error);
   }
@@ -86,7 +86,7 @@ void Archive::tell_deadly_slides() const {
   }
 }
 
-std::string Archive::reason_of_suspicion(std::size_t place) const {
+std::string RunRecord::reason_of_suspicion(std::size_t place) const {
   const auto text_of = [](std::int64_t count) {
     return count == deaths_of_suspect ? std::string("two") : std::to_string(count);
   };
