@@ -55,8 +55,8 @@ class RunRecord {
   /// What the names of a slide's images begin with; any thread. \throws OutputError where the ledger can't keep it: the
   /// run ends, and the slide stays to be done.
   std::string image_name(const std::string& path);
-  /// Takes over a slide that ended, with its large parts, unless it was the run that failed. One call at a time, of
-  /// this and of `keep_slides`.
+  /// Takes over a slide that ended, with its large parts. It doesn't if the run failed, or if the slide failed after
+  /// --max-failures stopped the run. One call at a time, of this and of `keep_slides`.
   void slide_ended(SlideResult& slide) noexcept;
   /// Keeps the slides that ended since the last call, in one commit, and writes their maps. \returns those that are
   /// kept, without their large parts
@@ -145,7 +145,7 @@ class RunRecord {
 
   mutable std::mutex mutex_;         ///< of what follows
   std::set<std::size_t> unwritten_;  ///< places of slides that the run ended at
-  std::set<std::size_t> unkept_;     ///< places of slides that were started, without those whose results are kept
+  std::set<std::size_t> unkept_;     ///< places of slides that were started and have no result yet
   std::condition_variable changed_;
   bool ended_ = false;
   std::size_t failed_ = 0;  ///< slides, before this process too

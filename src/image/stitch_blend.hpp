@@ -19,7 +19,8 @@ constexpr SampleType kept_sample(const NetworkOutput& output) noexcept {
   return output.kind == NetworkOutput::Kind::classes ? SampleType::uint16 : output.sample;
 }
 
-/// \throws std::invalid_argument for vectors, and where channels aren't 1 to 16, or a range is empty.
+/// \throws std::invalid_argument for vectors and samples of float32, and where channels aren't 1 to 16 (labels: 1),
+/// `ignore` is a class or no sample, or a range is empty.
 inline void check_stitched(const NetworkOutput& output) {
   if (output.kind == NetworkOutput::Kind::vector || output.sample == SampleType::float32 || output.channels < 1 ||
       output.channels > most_stitched_channels) {

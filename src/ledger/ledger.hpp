@@ -83,8 +83,9 @@ inline constexpr const char* cause_of_shortages =
 /// Files that runs write into their folders: the ledger, what SQLite and a run have beside it, and tables.
 std::vector<std::string> files_of_runs();
 
-/// The memory of a run: `run.sqlite` in the output folder, one row a slide, one transaction for each that ends. What is
-/// in it was on the disk when the call returned. It belongs to one process at a time; each transaction makes sure of
+/// The memory of a run: `run.sqlite` in the output folder, one row per slide. Slides that ended are kept in one
+/// transaction per call of `keep`. A change is on the disk when its call returns, except where the call says that it
+/// doesn't wait for the storage, and except beats. The ledger belongs to one process at a time; each transaction checks
 /// that. All members may be called from any thread.
 class Ledger {
  public:
@@ -197,13 +198,14 @@ class Ledger {
   /// Those of all slides of the manifest.
   std::vector<std::string> image_names();
 
-  /// Notes that a slide of the manifest is being worked on. Doesn't wait for the storage.
+  /// Notes that a slide of the manifest is being worked on, and the state of its file. With `input.content_hash` it
+  /// reads that file. Doesn't wait for the ledger's storage.
   void started(std::size_t slide);
   /// Notes that what is there under the names of the slide's files was checked, and that they may have these names from
   /// now on. Doesn't wait for the storage.
   void files_begun(std::size_t slide);
-  /// Looks whether a slide that ended is what it was when it started. One that isn't becomes a failed one, and its
-  /// artifacts are removed.
+  /// Looks whether a slide that is done is what it was when it started. One that isn't becomes a failed one, and its
+  /// artifacts are removed. A slide that failed, or whose file couldn't be looked at then, doesn't change.
   void check_unchanged(std::size_t slide, SlideResult& result);
   /// A slide that ended, with its map and the name that the map's file is to have.
   struct Ended {
@@ -231,8 +233,9 @@ class Ledger {
   /// For a signal handler and where memory lacks, which may write `stop_note` and `shortage_note` to it. Valid while
   /// the ledger lives.
   int stop_descriptor() const noexcept { return notes_->descriptor(); }
-  /// Shows others that this process lives, and makes sure that the ledger is still its own: to be called every few
-  /// seconds. \throws OutputError when another took over, or the file isn't where it was.
+  /// Shows others that this process lives, and makes sure that the ledger is still its own: to be called regularly.
+  /// Where the journal is a write-ahead log, it may be lost with the power. \throws OutputError when another took over,
+  /// or the file isn't where it was.
   void beat();
   /// Enters starts that no commit has entered for a second: `status` tells of them.
   void enter_starts();

@@ -124,8 +124,9 @@ struct DeviceSizing {
   std::function<std::size_t(const TileLimits& limits)> decoder;
 };
 
-/// Divides a device's memory for `slots` slots. Planes grow as large as a launch wants while the whole stays within
-/// `allowed`; what comes out may be more than that, when even the smallest planes are.
+/// Divides a device's memory for `pipeline.queue_depth` slots. Planes grow as large as a launch wants while the whole
+/// stays within `allowed`. Where even the smallest planes don't fit beside the levels of images, the host makes these.
+/// What comes out may be more than `allowed`, when the smallest planes alone are.
 DeviceLayout lay_out(const Config& config, const DeviceWork& work, const HostSlots& host, const DeviceSizing& sizing,
                      std::size_t allowed);
 

@@ -217,9 +217,11 @@ std::vector<OperatorNeeds> fitting_needs(const Level& level, std::span<const Ope
 /// Cuts a level for operators that share its pixels: into fragments of about equal height (fewer when there are fewer
 /// rows of outputs), each a chain of strips that needs nothing of the others: tiles at their edges are decoded for
 /// both. Strips have about `strip_height` x `batch_strips` rows, in whole tile rows, and fewer where the slot is too
-/// small for them. Where an operator makes an image, there is one chain of full width. There is at least one operator.
-/// \throws Error when the level is smaller than a window, RoomError when a single row of tiles doesn't fit a slot,
-/// however narrow; the message names the key to turn.
+/// small for them. On a device that decodes, with `batch_strips` = 0, they have about `PlanOptions::batch_pixels`
+/// pixels. Where an operator makes an image, there is one chain of full width. With `residency` = whole there is one
+/// strip. There is at least one operator. \throws Error when the level is smaller than a window, or must be one strip
+/// and doesn't fit a slot; RoomError when a single row of tiles doesn't fit a slot, however narrow. The message names
+/// the keys to turn.
 LevelPlan plan_level(const Level& level, std::span<const OperatorNeeds> operators, const PipelineConfig& pipeline,
                      const SlotLimits& limits, CompressedBytes compressed_bytes, const void* context,
                      const PlanOptions& options = {});

@@ -28,7 +28,7 @@ struct LossyCompression {
   const char* method = "";  ///< as DICOM calls it (LossyImageCompressionMethod)
 };
 
-/// What an image is. Nothing else about it gets into a file.
+/// What an image is. Nothing else about it gets into a file, except the attributes of `ImageOptions::dicom`.
 struct ImageDescription {
   std::string name;  ///< as people see it; any bytes
   Size size;         ///< of level 0, in pixels

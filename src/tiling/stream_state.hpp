@@ -62,7 +62,7 @@ struct StreamState {
     return made == batch_windows || (exhausted && made == open.front()->count);
   }
 
-  /// Whether somebody ended the stream before its last batch was made.
+  /// Whether `stop` was called.
   bool was_left() const {
     const std::lock_guard lock(mutex);
     return stopping;

@@ -118,7 +118,7 @@ class Schedule {
   std::uint64_t used() const noexcept { return host_.used; }
   std::uint64_t used_of_gpu(std::size_t place) const noexcept { return places_[place].own.used; }
   std::uint64_t budget() const noexcept { return host_.budget; }
-  /// How often a network was loaded.
+  /// How often the loading of a network was begun.
   std::size_t loads() const noexcept { return loads_; }
 
  private:

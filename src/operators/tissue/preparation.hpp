@@ -45,7 +45,8 @@ struct Admission {
 };
 
 /// The most bytes that reading a slide's small level and finding its tissue take: 10 per pixel, of its colours, three
-/// masks, and a table or the parts of components; or a band of the level that it is made of, or of the next larger one.
+/// masks, and a table or the parts of components; or 3 per pixel, and a band of the level that it is made of, or of the
+/// next larger one. Buffers of 1 MiB come on top.
 /// With a network that finds tissue what its tiles take besides. \param most_network_bytes  that these may take \param
 /// network  of `tissue.model`, or null \throws Error where the network can't look at the slide
 std::uint64_t preparation_bytes(const SlideInfo& info, std::uint64_t most_network_bytes, const Network* network);

@@ -187,7 +187,7 @@ class GpuDevice {
   runtime::cuda::Stream band_stream_;  ///< bands and parcels on their way to the host
   // A device does what is on different streams in any order, so each is waited for apart: what is done isn't held up by
   // what was asked for before it.
-  std::deque<runtime::cuda::CompletionThread> decode_completions_;   ///< as many slots as there are share them
+  std::deque<runtime::cuda::CompletionThread> decode_completions_;   ///< a few, which all slots share
   std::deque<runtime::cuda::CompletionThread> compute_completions_;  ///< as the streams
   runtime::cuda::CompletionThread band_completion_;
 };

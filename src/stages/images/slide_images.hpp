@@ -119,7 +119,8 @@ class SlideImages : public std::enable_shared_from_this<SlideImages> {
   /// The same for what one network makes; for everything where nothing else is made of the slide. Thread-safe.
   void drop_network(std::size_t network) noexcept;
 
-  /// Gives all files their final names, and lists them in the finished result. On a thread that may wait.
+  /// Gives the files their final names, except those of networks that failed, and lists them in the finished result.
+  /// On a thread that may wait.
   /// \throws OutputError.
   void publish();
   /// Marks the finished result with what networks failed at, and writes a table of the tiles that are absent beside an

@@ -109,6 +109,7 @@ class SlideNetwork {
   /// - an image: "clamped", the share of values outside of their range;
   /// - classes: "class_0" and on, the shares of the pixels with a class, none if no pixel has one. With a sigmoid also
   ///   "saturated", the share of pixels whose classes it makes equal;
+  /// - labels: none;
   /// - vectors: "tiles", their number.
   std::vector<NamedValue> figures() const;
   /// Tiles that are absent because they failed, and why; asked as `failure`.

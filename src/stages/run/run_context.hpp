@@ -117,7 +117,8 @@ struct RunContext {
 
   /// Called with a failure to write what was made, which ends the run and comes out of it. Any thread.
   std::function<void(const std::exception_ptr&)> on_output_failure;
-  /// Called before, with the path of the slide. May be empty.
+  /// Called when a slide's file can't be written, before the first of these calls, with the path of the slide. May be
+  /// empty.
   std::function<void(const std::string&)> on_unwritten;
 
   /// Notes what went wrong with a slide in a stage. What a device failed with ends the run: what was finished is kept.
@@ -154,8 +155,8 @@ class MemoryShortage : public std::bad_alloc {
 /// Whether it is that memory lacks.
 bool lacks_memory(const std::exception_ptr& error) noexcept;
 
-/// Runs `work` as `stage` on the batch's slide, or from an item of the batch on: whatever it throws fails that slide
-/// alone.
+/// Runs `work` as `stage` on the batch's slide, or from an item of the batch on, unless `Batch::skip` is true or a stop
+/// leaves it unfinished. Whatever `work` throws fails that slide. A `CudaError` ends the run, too (`RunContext::fail`).
 template <class Work>
 void guarded(const RunContext& context, const char* stage, Batch& batch, Work&& work,
              std::int64_t item = SlideRun::all_items) noexcept {
