@@ -73,16 +73,18 @@ struct PixelConverter {
     }
   }
 
-  /// sRGB's codes of a pixel, each in a word's highest byte. \tparam first,second,third  numbers of the bytes in
-  /// `low` and `high` that its samples are
-  template <unsigned first, unsigned second, unsigned third>
-  __device__ __forceinline__ void codes_of(std::uint32_t low, std::uint32_t high, std::uint32_t* codes) const {
+  /// sRGB's codes of a pixel, each in a word's highest byte. \tparam red_byte,green_byte,blue_byte  numbers of the
+  /// bytes of `red`, `green` and `blue` that its samples are
+  template <unsigned red_byte, unsigned green_byte, unsigned blue_byte>
+  __device__ __forceinline__ void codes_of(std::uint32_t red, std::uint32_t green, std::uint32_t blue,
+                                           std::uint32_t* codes) const {
     constexpr unsigned begin = SharedColours::first_place;
-    const auto value = [&](unsigned byte, unsigned behind) {
-      const std::uint32_t place = __byte_perm(byte < 4 ? low : high, of_samples, 0x7504 | (byte & 3U) << 4);
+    const auto value = [&](std::uint32_t word, unsigned byte, unsigned behind) {
+      const std::uint32_t place = __byte_perm(word, of_samples, 0x7504 | byte << 4);
       return __uint_as_float(load_constant(place + (begin + behind)));
     };
-    const ColourValues v = {value(first, 0), value(second, 64), value(third, 256 * SharedColours::row_bytes)};
+    const ColourValues v = {value(red, red_byte, 0), value(green, green_byte, 64),
+                            value(blue, blue_byte, 256 * SharedColours::row_bytes)};
 #pragma unroll
     for (unsigned i = 0; i < 3; ++i) {
       const float light = light_in_range(row_of(colours.factors + 3 * i, v));
@@ -94,12 +96,44 @@ struct PixelConverter {
   __device__ __forceinline__ Rgb of(const Rgb& from) const {
     if constexpr (by == ColoursBy::matrix) {
       std::uint32_t codes[3];
-      codes_of<0, 1, 2>(packed(from), 0, codes);
+      const std::uint32_t all = packed(from);
+      codes_of<0, 1, 2>(all, all, all, codes);
       return {static_cast<std::uint8_t>(codes[0] >> 24), static_cast<std::uint8_t>(codes[1] >> 24),
               static_cast<std::uint8_t>(codes[2] >> 24)};
     } else {
       return unpacked(colours.every[number_of(from)]);
     }
+  }
+
+  /// Four interleaved pixels from the codes of all.
+  /// \returns their luminance
+  static __device__ __forceinline__ std::uint32_t interleave_codes(const std::uint32_t (&codes)[12],
+                                                                   std::uint32_t* words) {
+#pragma unroll
+    for (unsigned i = 0; i < 3; ++i) {
+      const std::uint32_t* const four = codes + 4 * i;
+      words[i] = __byte_perm(__byte_perm(four[0], four[1], 0x0073), __byte_perm(four[2], four[3], 0x0073), 0x5410);
+    }
+    std::uint32_t grey = 0;
+#pragma unroll
+    for (unsigned i = 0; i < 4; ++i) {
+      const std::uint32_t* const pixel = codes + 3 * i;
+      grey |= std::uint32_t{luminance(pixel[0] >> 24, pixel[1] >> 24, pixel[2] >> 24)} << (8 * i);
+    }
+    return grey;
+  }
+
+  /// Four interleaved pixels of samples that are the third bytes of words.
+  /// \returns their luminance
+  __device__ __forceinline__ std::uint32_t convert_four(const std::uint32_t (&samples)[4][3],
+                                                        std::uint32_t* words) const {
+    static_assert(by == ColoursBy::matrix);
+    std::uint32_t codes[12];
+#pragma unroll
+    for (unsigned i = 0; i < 4; ++i) {
+      codes_of<2, 2, 2>(samples[i][0], samples[i][1], samples[i][2], codes + 3 * i);
+    }
+    return interleave_codes(codes, words);
   }
 
   /// Four interleaved pixels in place. \returns their luminance
@@ -108,20 +142,11 @@ struct PixelConverter {
     std::uint32_t grey = 0;
     if constexpr (by == ColoursBy::matrix) {
       std::uint32_t codes[12];
-      codes_of<0, 1, 2>(first, second, codes);
-      codes_of<3, 4, 5>(first, second, codes + 3);
-      codes_of<2, 3, 4>(second, third, codes + 6);
-      codes_of<1, 2, 3>(third, third, codes + 9);
-#pragma unroll
-      for (unsigned i = 0; i < 3; ++i) {
-        const std::uint32_t* const four = codes + 4 * i;
-        words[i] = __byte_perm(__byte_perm(four[0], four[1], 0x0073), __byte_perm(four[2], four[3], 0x0073), 0x5410);
-      }
-#pragma unroll
-      for (unsigned i = 0; i < 4; ++i) {
-        const std::uint32_t* const pixel = codes + 3 * i;
-        grey |= std::uint32_t{luminance(pixel[0] >> 24, pixel[1] >> 24, pixel[2] >> 24)} << (8 * i);
-      }
+      codes_of<0, 1, 2>(first, first, first, codes);
+      codes_of<3, 0, 1>(first, second, second, codes + 3);
+      codes_of<2, 3, 0>(second, second, third, codes + 6);
+      codes_of<1, 2, 3>(third, third, third, codes + 9);
+      grey = interleave_codes(codes, words);
     } else {
       const std::uint32_t from[4] = {first, first >> 24 | second << 8, second >> 16 | third << 16, third >> 8};
       std::uint32_t to[4];

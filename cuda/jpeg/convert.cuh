@@ -37,50 +37,85 @@ class WarpColumn : public OctetColumn {
     if (!halves) return;
     fetches_left_ = lane == 0 && !is_first_;
     fetches_right_ = lane == 31 && !is_last_;
-    for (std::uint32_t c = 1; c < 3; ++c) {
-      if (fetches_left_) ends_[c - 1] = layout.offset(c, 4 * column - 1, 0);
-      if (fetches_right_) ends_[c - 1] = layout.offset(c, 4 * column + 4, 0);
-    }
+    if (fetches_left_) end_ = layout.offset(1, 4 * column - 1, 0);
+    if (fetches_right_) end_ = layout.offset(1, 4 * column + 4, 0);
   }
 
-  __device__ __forceinline__ Quartet quartet(std::uint32_t c, int row, std::uint32_t samples) const {
+  __device__ __forceinline__ Chroma chroma(int row, const HalfRow& samples) const {
+    std::uint32_t ends[2] = {};
+    if (fetches_left_ || fetches_right_) {
+      const std::uint8_t* const blue = samples_ + (end_ + half_row_offset(row));
+      ends[0] = blue[0];
+      ends[1] = blue[paired_bytes / 2];
+    }
+    return {quartet(samples.blue, ends[0]), quartet(samples.red, ends[1])};
+  }
+
+ private:
+  __device__ __forceinline__ Quartet quartet(std::uint32_t samples, std::uint32_t fetched) const {
     std::uint32_t left = __shfl_up_sync(all_lanes, samples, 1) >> 24;
     std::uint32_t right = __shfl_down_sync(all_lanes, samples, 1) & 255U;
     if (is_first_) left = samples & 255U;
     if (is_last_) right = samples >> 24;
-    if (fetches_left_) left = samples_[ends_[c - 1] + row_offset(row)];
-    if (fetches_right_) right = samples_[ends_[c - 1] + row_offset(row)];
+    if (fetches_left_) left = fetched;
+    if (fetches_right_) right = fetched;
     return make_quartet(samples, left, right);
   }
 
- private:
   bool is_first_ = false;
   bool is_last_ = false;
   bool fetches_left_ = false;
   bool fetches_right_ = false;
-  std::uint32_t ends_[2] = {};
+  std::uint32_t end_ = 0;  ///< of the second component
 };
 
 /// A warp's two rows, from shared memory to the plane.
-__device__ __forceinline__ void write_rows(const Stretch& stretch, const std::uint8_t* staged, std::uint32_t first_row,
-                                           std::uint32_t lane) {
-  const std::uint32_t bytes = 3 * min(stretch_columns, stretch.columns - stretch.first_column);
-#pragma unroll
-  for (std::uint32_t k = 0; k < 2 * row_bytes / 512; ++k) {
-    const std::uint32_t at = 512 * k + 16 * lane;
-    const std::uint32_t below = at >= row_bytes ? 1 : 0;
-    const std::uint32_t in_row = at - below * row_bytes;
-    const std::uint32_t y = first_row + below;
-    if (y < stretch.first_row || y >= stretch.end_row || in_row >= bytes) continue;
-    std::uint8_t* const to =
-        stretch.to + static_cast<std::uint64_t>(y) * stretch.pitch + 3 * stretch.first_column + in_row;
-    if (in_row + 16 <= bytes) {
-      *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(staged + at);
-    } else {
-      for (std::uint32_t i = 0; i < bytes - in_row; ++i) to[i] = staged[at + i];
+class RowWriter {
+ public:
+  __device__ RowWriter(const Stretch& stretch, std::uint32_t lane)
+      : bytes_(3 * min(stretch_columns, stretch.columns - stretch.first_column)),
+        to_(stretch.to + 3 * stretch.first_column),
+        middle_(16 * lane + (lane < 16 ? 512 : stretch.pitch - 256)) {}
+
+  __device__ __forceinline__ void write(const Stretch& stretch, const std::uint8_t* staged, std::uint32_t first_row,
+                                        std::uint32_t lane) const {
+    if (first_row < stretch.first_row || first_row + 2 > stretch.end_row || bytes_ % 16 != 0) {
+      write_part(stretch, staged, first_row, lane);
+      return;
+    }
+    std::uint8_t* const row = to_ + static_cast<std::uint64_t>(first_row) * stretch.pitch;
+    const auto copy = [&](std::uint32_t k, std::uint32_t to) {
+      *reinterpret_cast<uint4*>(row + to) = *reinterpret_cast<const uint4*>(staged + 512 * k + 16 * lane);
+    };
+    if (16 * lane < bytes_) copy(0, 16 * lane);
+    if ((lane < 16 ? 512 : -256) + 16 * static_cast<int>(lane) < static_cast<int>(bytes_)) copy(1, middle_);
+    if (256 + 16 * lane < bytes_) copy(2, stretch.pitch + 256 + 16 * lane);
+  }
+
+ private:
+  /// At the edges of what is wanted.
+  __device__ __forceinline__ void write_part(const Stretch& stretch, const std::uint8_t* staged,
+                                             std::uint32_t first_row, std::uint32_t lane) const {
+#pragma unroll 1
+    for (std::uint32_t at = 16 * lane; at < 2 * row_bytes; at += 512) {
+      const std::uint32_t below = at >= row_bytes ? 1 : 0;
+      const std::uint32_t in_row = at - below * row_bytes;
+      const std::uint32_t y = first_row + below;
+      if (y < stretch.first_row || y >= stretch.end_row || in_row >= bytes_) continue;
+      std::uint8_t* const to = to_ + static_cast<std::uint64_t>(y) * stretch.pitch + in_row;
+      if (in_row + 16 <= bytes_) {
+        *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(staged + at);
+      } else {
+#pragma unroll 1
+        for (std::uint32_t i = 0; i < bytes_ - in_row; ++i) to[i] = staged[at + i];
+      }
     }
   }
-}
+
+  std::uint32_t bytes_;   // wanted of a row
+  std::uint8_t* to_;      // the stretch's first column in the frame's row 0
+  std::uint32_t middle_;  // from the upper row's begin to where the lane's second vector goes
+};
 
 /// Where a tile's luminance goes; nowhere: it isn't wanted.
 struct LuminanceRows {
@@ -103,6 +138,34 @@ struct LuminanceRows {
   }
 };
 
+/// An `Interleaver` that converts colours.
+template <ColoursBy by>
+struct ConvertingWriter {
+  const PixelConverter<by>& converter;
+
+  __device__ __forceinline__ void write(const FourSums& sums, std::uint32_t* words, std::uint32_t& luminance) const {
+    if constexpr (by == ColoursBy::matrix) {
+      luminance = converter.convert_four(sums, words);
+    } else {
+      Interleaver().write(sums, words, luminance);
+      convert(words, luminance);
+    }
+  }
+  __device__ __forceinline__ void convert(std::uint32_t* words, std::uint32_t& luminance) const {
+    luminance = converter.convert_four(words);
+  }
+};
+
+/// What writes pixels of the fast kinds.
+template <ColoursBy by>
+__device__ __forceinline__ auto writer_for(const PixelConverter<by>& converter) {
+  if constexpr (by == ColoursBy::file) {
+    return Interleaver();
+  } else {
+    return ConvertingWriter<by>{converter};
+  }
+}
+
 template <OctetKind kind, bool with_luminance, ColoursBy by>
 __device__ __forceinline__ void convert_stretch(const ComponentLayout& layout, const std::uint8_t* samples,
                                                 const Stretch& stretch, const LuminanceRows& luminance,
@@ -112,15 +175,9 @@ __device__ __forceinline__ void convert_stretch(const ComponentLayout& layout, c
   const std::uint32_t column = min(stretch.first_column / 8 + lane, layout.frame_width() / 8 - 1);
   const WarpColumn source(layout, samples, column, kind == OctetKind::h2v2 || kind == OctetKind::h2v1,
                           kind == OctetKind::grey && inverted);
-  const auto sink = [&](int i, std::uint32_t(&words)[12], Octet(&octets)[2]) {
+  const RowWriter writer(stretch, lane);
+  const auto sink = [&](int i, const std::uint32_t(&words)[12], const Octet(&octets)[2]) {
     const std::uint32_t y = 2 * static_cast<std::uint32_t>(i);
-    if constexpr (by != ColoursBy::file) {
-#pragma unroll
-      for (std::uint32_t k = 0; k < 2; ++k) {
-        octets[k].low = converter.convert_four(words + 6 * k);
-        octets[k].high = converter.convert_four(words + 6 * k + 3);
-      }
-    }
     if constexpr (with_luminance) {
       const std::uint32_t x = stretch.first_column + 8 * lane;
       luminance.write(stretch, x, y, octets[0]);
@@ -134,10 +191,11 @@ __device__ __forceinline__ void convert_stretch(const ComponentLayout& layout, c
           make_uint2(words[2 * k], words[2 * k + 1]);
     }
     __syncwarp();
-    write_rows(stretch, staged, y, lane);
+    writer.write(stretch, staged, y, lane);
   };
   convert_octets<kind, with_luminance && by == ColoursBy::file>(source, static_cast<int>(stretch.first_row / 2),
-                                                                static_cast<int>((stretch.end_row + 1) / 2), sink);
+                                                                static_cast<int>((stretch.end_row + 1) / 2),
+                                                                writer_for(converter), sink);
 }
 
 /// Pixel by pixel, at any address.

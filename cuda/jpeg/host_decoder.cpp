@@ -210,16 +210,20 @@ class HostColumn : public OctetColumn {
   HostColumn(const ComponentLayout& layout, const std::uint8_t* samples, std::uint32_t column, bool inverted)
       : OctetColumn(layout, samples, column, inverted), layout_(layout), column_(column) {}
 
+  Chroma chroma(int row, const HalfRow& samples) const {
+    return {quartet(1, row, samples.blue), quartet(2, row, samples.red)};
+  }
+
+ private:
   Quartet quartet(std::uint32_t c, int row, std::uint32_t samples) const {
     const auto neighbour = [&](std::uint32_t at) {
-      return std::uint32_t{samples_[layout_.offset(c, at, 0) + row_offset(row)]};
+      return std::uint32_t{samples_[layout_.offset(c, at, 0) + half_row_offset(row)]};
     };
     const bool last = 4 * column_ + 4 == layout_.width(c);
     return make_quartet(samples, neighbour(4 * column_ - (column_ == 0 ? 0 : 1)),
                         neighbour(4 * column_ + (last ? 3 : 4)));
   }
 
- private:
   const ComponentLayout& layout_;
   std::uint32_t column_;
 };
@@ -264,7 +268,7 @@ void convert_by_octets(const JpegDeviceTile& tile, const ComponentLayout& layout
         }
       }
     };
-    convert_octets<kind, true>(source, tile.first_row / 2, static_cast<int>((end_row + 1) / 2), sink);
+    convert_octets<kind, true>(source, tile.first_row / 2, static_cast<int>((end_row + 1) / 2), Interleaver(), sink);
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "cuda/colour/host_device.hpp"
 #include "cuda/jpeg/component_layout.hpp"
@@ -49,7 +50,7 @@ struct OctetOfThree {
   Octet third;
 };
 
-/// Eight samples as pairs of 16 bits: (0, 2), (1, 3), (4, 6), (5, 7).
+/// Eight samples as pairs (0, 2), (1, 3), (4, 6), (5, 7): the upper bytes of a word's halves. Lower ones mean nothing.
 struct SpreadOctet {
   std::uint32_t even_low;
   std::uint32_t odd_low;
@@ -58,8 +59,7 @@ struct SpreadOctet {
 };
 
 SLIDESTREAM_HOST_DEVICE SpreadOctet spread(const Octet& octet) {
-  return {choose_bytes(octet.low, 0, 0x4240), choose_bytes(octet.low, 0, 0x4341), choose_bytes(octet.high, 0, 0x4240),
-          choose_bytes(octet.high, 0, 0x4341)};
+  return {octet.low << 8, octet.low, octet.high << 8, octet.high};
 }
 
 /// Four samples and their neighbours left and right, as pairs of 16 bits.
@@ -69,35 +69,61 @@ struct Quartet {
   std::uint32_t ends;
 };
 
+/// Of the second and the third component.
+struct Chroma {
+  Quartet blue;
+  Quartet red;
+};
+
+/// Four samples of both.
+struct HalfRow {
+  std::uint32_t blue;
+  std::uint32_t red;
+};
+
+/// Eight samples of two rows.
+struct TwoRows {
+  Octet upper;
+  Octet lower;
+};
+
 SLIDESTREAM_HOST_DEVICE Quartet make_quartet(std::uint32_t samples, std::uint32_t left, std::uint32_t right) {
   return {choose_bytes(samples, 0, 0x4140), choose_bytes(samples, 0, 0x4342), left | right << 16};
 }
 
-/// Four samples of one row become eight: libjpeg's h2v1_fancy_upsample.
-SLIDESTREAM_HOST_DEVICE SpreadOctet upsample_h2v1(const Quartet& q) {
+/// A quartet's samples times `factor`, each with `added`.
+SLIDESTREAM_HOST_DEVICE Quartet scaled(const Quartet& q, std::uint32_t factor, std::uint32_t added) {
+  const std::uint32_t both = added << 16 | added;
+  return {factor * q.low + both, factor * q.high + both, factor * q.ends + both};
+}
+
+/// For each pair three times the nearer and once the farther; `even_added` is added to even ones, `odd_added` to
+/// others.
+SLIDESTREAM_HOST_DEVICE SpreadOctet weigh_neighbours(const Quartet& q, std::uint32_t even_added,
+                                                     std::uint32_t odd_added) {
   const std::uint32_t before_low = choose_bytes(q.ends, q.low, 0x5410);
   const std::uint32_t middle = choose_bytes(q.low, q.high, 0x5432);
   const std::uint32_t after_high = choose_bytes(q.high, q.ends, 0x7632);
-  const std::uint32_t low = 3 * q.low;
-  const std::uint32_t high = 3 * q.high;
-  constexpr std::uint32_t mask = 0x00FF00FFU;
-  return {(low + before_low + 0x10001U) >> 2 & mask, (low + middle + 0x20002U) >> 2 & mask,
-          (high + middle + 0x10001U) >> 2 & mask, (high + after_high + 0x20002U) >> 2 & mask};
+  return {3 * q.low + before_low + even_added, 3 * q.low + middle + odd_added, 3 * q.high + middle + even_added,
+          3 * q.high + after_high + odd_added};
 }
 
-/// Four samples of two rows become eight of the row beside the nearer: libjpeg's h2v2_fancy_upsample.
+/// Four samples of one row become eight: libjpeg's h2v1_fancy_upsample. A sum of weights 4 and 1 or 2 for rounding,
+/// times 64: the 64 of even sums come with the samples.
+SLIDESTREAM_HOST_DEVICE SpreadOctet upsample_h2v1(const Quartet& q) {
+  return weigh_neighbours(scaled(q, 64, 16), 0, 0x400040U);
+}
+
+/// What `upsample_h2v2` takes: so that a sum of weights 16 has the 7 for rounding, and all is times 16.
+SLIDESTREAM_HOST_DEVICE Chroma for_h2v2(const Chroma& chroma) {
+  return {scaled(chroma.blue, 16, 7), scaled(chroma.red, 16, 7)};
+}
+
+/// Four samples of two rows become eight of the row beside the nearer: libjpeg's h2v2_fancy_upsample. Even sums are
+/// rounded with 8.
 SLIDESTREAM_HOST_DEVICE SpreadOctet upsample_h2v2(const Quartet& near, const Quartet& far) {
-  std::uint32_t low = 3 * near.low + far.low;
-  std::uint32_t high = 3 * near.high + far.high;
-  const std::uint32_t ends = 3 * near.ends + far.ends;
-  const std::uint32_t before_low = choose_bytes(ends, low, 0x5410);
-  const std::uint32_t middle = choose_bytes(low, high, 0x5432);
-  const std::uint32_t after_high = choose_bytes(high, ends, 0x7632);
-  low *= 3;
-  high *= 3;
-  constexpr std::uint32_t mask = 0x00FF00FFU;
-  return {(low + before_low + 0x80008U) >> 4 & mask, (low + middle + 0x70007U) >> 4 & mask,
-          (high + middle + 0x80008U) >> 4 & mask, (high + after_high + 0x70007U) >> 4 & mask};
+  const Quartet q = {3 * near.low + far.low, 3 * near.high + far.high, 3 * near.ends + far.ends};
+  return weigh_neighbours(q, 0x100010U, 0);
 }
 
 /// Four pixels of interleaved RGB from four samples of each.
@@ -123,80 +149,99 @@ SLIDESTREAM_HOST_DEVICE std::uint32_t luminance_of_four(std::uint32_t red, std::
   return choose_bytes(choose_bytes(sums[0], sums[1], 0x0062), choose_bytes(sums[2], sums[3], 0x0062), 0x5410);
 }
 
-/// Eight pixels of interleaved RGB from YCbCr, by `ycbcr_to_rgb`'s formula, all at 16 bits' scale.
+/// Four pixels' red, green and blue, each in a word's third byte.
+using FourSums = std::uint32_t[4][3];
+
+/// Four pixels of YCbCr by `ycbcr_to_rgb`'s formula, at 16 bits' scale: sums are limited, then cut. `even` and `odd`
+/// have the second and the third component of pixels 0 and 2, 1 and 3, as `SpreadOctet` does.
+SLIDESTREAM_HOST_DEVICE void add_four(std::uint32_t first, const std::uint32_t (&second)[2],
+                                      const std::uint32_t (&third)[2], FourSums& sums) {
+  // Weights of 17 bits are two of 16 for the same sample. Green has 255 less the samples: none is negative.
+  constexpr std::uint32_t of_red = 45941U | 45940U << 16;
+  constexpr std::uint32_t of_green = 22554U | 46802U << 16;
+  constexpr std::uint32_t of_blue = 58065U | 58065U << 16;
+  constexpr int red_added = 32768 - 91881 * 128;
+  constexpr int green_added = 32768 - (22554 + 46802) * 127;
+  constexpr int blue_added = 32768 - 116130 * 128;
+#if defined(__CUDA_ARCH__)
+#pragma unroll
+#endif
+  for (std::uint32_t k = 0; k < 2; ++k) {
+    const std::uint32_t blues = choose_bytes(second[k], 0, 0x3311);
+    const std::uint32_t reds = choose_bytes(third[k], 0, 0x3311);
+    const std::uint32_t both = ~choose_bytes(second[k], third[k], 0x7351);
+    const auto add = [&](auto half) {
+      const std::uint32_t i = k + 2 * half();
+      const std::uint32_t y = choose_bytes(first, 0, 0x4044U | i << 8);  // times 65536
+      sums[i][0] = limited_to_24_bits(add_weighted<half()>(of_red, reds, y), red_added);
+      sums[i][1] = limited_to_24_bits(add_weighted<half()>(of_green, both, y), green_added);
+      sums[i][2] = limited_to_24_bits(add_weighted<half()>(of_blue, blues, y), blue_added);
+    };
+    add(std::integral_constant<int, 0>{});
+    add(std::integral_constant<int, 1>{});
+  }
+}
+
+/// Makes interleaved RGB of pixels, and leaves their luminance as it is.
+struct Interleaver {
+  /// Four pixels of `add_four`.
+  SLIDESTREAM_HOST_DEVICE void write(const FourSums& sums, std::uint32_t* words, std::uint32_t&) const {
+    words[0] = third_bytes(sums[0][0], sums[0][1], sums[0][2], sums[1][0]);
+    words[1] = third_bytes(sums[1][1], sums[1][2], sums[2][0], sums[2][1]);
+    words[2] = third_bytes(sums[2][2], sums[3][0], sums[3][1], sums[3][2]);
+  }
+  /// The same of pixels that are interleaved.
+  SLIDESTREAM_HOST_DEVICE void convert(std::uint32_t*, std::uint32_t&) const {}
+};
+
+/// Eight pixels from YCbCr.
+template <class Writer>
 SLIDESTREAM_HOST_DEVICE void write_octet(const Octet& first, const SpreadOctet& second, const SpreadOctet& third,
-                                         std::uint32_t* words) {
-  const std::uint32_t b[8] = {second.even_low & 0xFFFFU, second.odd_low & 0xFFFFU,   second.even_low >> 16,
-                              second.odd_low >> 16,      second.even_high & 0xFFFFU, second.odd_high & 0xFFFFU,
-                              second.even_high >> 16,    second.odd_high >> 16};
-  const std::uint32_t r[8] = {third.even_low & 0xFFFFU, third.odd_low & 0xFFFFU,   third.even_low >> 16,
-                              third.odd_low >> 16,      third.even_high & 0xFFFFU, third.odd_high & 0xFFFFU,
-                              third.even_high >> 16,    third.odd_high >> 16};
-  int pixels[8][3];
-#if defined(__CUDA_ARCH__)
-#pragma unroll
-#endif
-  for (std::uint32_t i = 0; i < 8; ++i) {
-    // The sample times 65536.
-    const std::uint32_t y = choose_bytes(i < 4 ? first.low : first.high, 0, 0x4044U | (i & 3U) << 8);
-    pixels[i][0] = static_cast<int>(y + 91881U * r[i] + (32768U - 91881U * 128U)) >> 16;
-    pixels[i][1] = static_cast<int>(y - 22554U * b[i] - 46802U * r[i] + (32768U + (22554U + 46802U) * 128U)) >> 16;
-    pixels[i][2] = static_cast<int>(y + 116130U * b[i] + (32768U - 116130U * 128U)) >> 16;
-  }
-#if defined(__CUDA_ARCH__)
-#pragma unroll
-#endif
-  for (int half = 0; half < 2; ++half) {
-    int(*const p)[3] = pixels + 4 * half;
-    words[3 * half] = clamp_and_pack(p[0][0], p[0][1], p[0][2], p[1][0]);
-    words[3 * half + 1] = clamp_and_pack(p[1][1], p[1][2], p[2][0], p[2][1]);
-    words[3 * half + 2] = clamp_and_pack(p[2][2], p[3][0], p[3][1], p[3][2]);
-  }
+                                         const Writer& writer, std::uint32_t* words, Octet& luminance) {
+  FourSums sums;
+  add_four(first.low, {second.even_low, second.odd_low}, {third.even_low, third.odd_low}, sums);
+  writer.write(sums, words, luminance.low);
+  add_four(first.high, {second.even_high, second.odd_high}, {third.even_high, third.odd_high}, sums);
+  writer.write(sums, words + 3, luminance.high);
 }
 
 /// Walks down an octet of columns, rows [2 begin, 2 end) of the frame, and gives `sink(i, words, luminance)` rows 2 i
 /// and 2 i + 1: of RGB six words each, of luminance an octet each, where that is asked for; the last row may lie below
-/// the frame. `source` has the samples; rows outside are the nearest that there
-/// are:
-///   Octet octet(component, row)                     eight samples of a component at full width
-///   OctetOfThree three(row)                         of three components at full width and height
-///   Octet grey(row)                                 the same of the only component, inverted where the slide is
-///   uint32 four(component, row)                     four samples of one at half width
-///   Quartet quartet(component, row, uint32 samples)  with their neighbours
-template <OctetKind kind, bool with_luminance, class Source, class Sink>
-SLIDESTREAM_HOST_DEVICE void convert_octets(const Source& source, int begin, int end, const Sink& sink) {
+/// the frame. `writer`, an `Interleaver` or like one, makes RGB, and luminance if it is another than the file's.
+/// `source` has the samples; rows outside are the nearest that there are:
+///   OctetOfThree three(row)             eight samples of three components at full width and height
+///   Octet grey(row)                     of the only component, inverted where the slide is
+///   Octet full(row)                     of the first of three whose others have half the width
+///   TwoRows full_rows(i)                the same of rows 2 i and 2 i + 1; the last may lie below the frame
+///   HalfRow half(row)                   four samples of each of the two others
+///   Chroma chroma(row, HalfRow)         with their neighbours
+template <OctetKind kind, bool with_luminance, class Source, class Writer, class Sink>
+SLIDESTREAM_HOST_DEVICE void convert_octets(const Source& source, int begin, int end, const Writer& writer,
+                                            const Sink& sink) {
   std::uint32_t words[12];
   Octet luminance[2] = {};
   if constexpr (kind == OctetKind::h2v2) {
     // What the next turn needs is asked for before this one's sums; always, from a place that is there.
-    Quartet b0 = source.quartet(1, begin - 1, source.four(1, begin - 1));
-    Quartet r0 = source.quartet(2, begin - 1, source.four(2, begin - 1));
-    Quartet b1 = source.quartet(1, begin, source.four(1, begin));
-    Quartet r1 = source.quartet(2, begin, source.four(2, begin));
-    std::uint32_t next_b = source.four(1, begin + 1);
-    std::uint32_t next_r = source.four(2, begin + 1);
-    Octet upper = source.octet(0, 2 * begin);
-    Octet lower = source.octet(0, 2 * begin + 1);
+    Chroma before = for_h2v2(source.chroma(begin - 1, source.half(begin - 1)));
+    Chroma here = for_h2v2(source.chroma(begin, source.half(begin)));
+    HalfRow next = source.half(begin + 1);
+    TwoRows next_full = source.full_rows(begin);
     for (int i = begin; i < end; ++i) {
-      const Quartet b2 = source.quartet(1, i + 1, next_b);
-      const Quartet r2 = source.quartet(2, i + 1, next_r);
-      const Octet first = upper;
-      const Octet second = lower;
-      next_b = source.four(1, i + 2);
-      next_r = source.four(2, i + 2);
-      upper = source.octet(0, 2 * i + 2);
-      lower = source.octet(0, 2 * i + 3);
-      write_octet(first, upsample_h2v2(b1, b0), upsample_h2v2(r1, r0), words);
-      write_octet(second, upsample_h2v2(b1, b2), upsample_h2v2(r1, r2), words + 6);
+      const Chroma after = for_h2v2(source.chroma(i + 1, next));
+      const auto [first, second] = next_full;
+      next = source.half(i + 2);
+      next_full = source.full_rows(i + 1);
       if constexpr (with_luminance) {
         luminance[0] = first;
         luminance[1] = second;
       }
+      write_octet(first, upsample_h2v2(here.blue, before.blue), upsample_h2v2(here.red, before.red), writer, words,
+                  luminance[0]);
+      write_octet(second, upsample_h2v2(here.blue, after.blue), upsample_h2v2(here.red, after.red), writer, words + 6,
+                  luminance[1]);
       sink(i, words, luminance);
-      b0 = b1;
-      b1 = b2;
-      r0 = r1;
-      r1 = r2;
+      before = here;
+      here = after;
     }
   } else if constexpr (kind == OctetKind::full || kind == OctetKind::full_rgb) {
     // All rows of an MCU at once: whole lines of memory.
@@ -219,7 +264,7 @@ SLIDESTREAM_HOST_DEVICE void convert_octets(const Source& source, int begin, int
           const auto& [first, second, third] = rows[2 * k + j];
           if constexpr (with_luminance) luminance[j] = first;
           if constexpr (kind == OctetKind::full) {
-            write_octet(first, spread(second), spread(third), words + 6 * j);
+            write_octet(first, spread(second), spread(third), writer, words + 6 * j, luminance[j]);
           } else {
             interleave(first.low, second.low, third.low, words + 6 * j);
             interleave(first.high, second.high, third.high, words + 6 * j + 3);
@@ -227,6 +272,8 @@ SLIDESTREAM_HOST_DEVICE void convert_octets(const Source& source, int begin, int
               luminance[j] = {luminance_of_four(first.low, second.low, third.low),
                               luminance_of_four(first.high, second.high, third.high)};
             }
+            writer.convert(words + 6 * j, luminance[j].low);
+            writer.convert(words + 6 * j + 3, luminance[j].high);
           }
         }
         sink(i, words, luminance);
@@ -236,15 +283,17 @@ SLIDESTREAM_HOST_DEVICE void convert_octets(const Source& source, int begin, int
     for (int i = begin; i < end; ++i) {
       for (int j = 0; j < 2; ++j) {
         const int row = 2 * i + j;
-        const Octet first = kind == OctetKind::grey ? source.grey(row) : source.octet(0, row);
+        const Octet first = kind == OctetKind::grey ? source.grey(row) : source.full(row);
         if constexpr (with_luminance) luminance[j] = first;
         if constexpr (kind == OctetKind::grey) {
           interleave(first.low, first.low, first.low, words + 6 * j);
           interleave(first.high, first.high, first.high, words + 6 * j + 3);
+          writer.convert(words + 6 * j, luminance[j].low);
+          writer.convert(words + 6 * j + 3, luminance[j].high);
         } else {
-          const Quartet b = source.quartet(1, row, source.four(1, row));
-          const Quartet r = source.quartet(2, row, source.four(2, row));
-          write_octet(first, upsample_h2v1(b), upsample_h2v1(r), words + 6 * j);
+          const Chroma chroma = source.chroma(row, source.half(row));
+          write_octet(first, upsample_h2v1(chroma.blue), upsample_h2v1(chroma.red), writer, words + 6 * j,
+                      luminance[j]);
         }
       }
       sink(i, words, luminance);
@@ -274,11 +323,16 @@ class OctetColumn {
     for (std::uint32_t c = 1; c < 3; ++c) places_[c] = layout.block_offset(c, column / h, 0) + column % h * 4;
   }
 
-  SLIDESTREAM_HOST_DEVICE Octet octet(std::uint32_t c, int row) const {
+  SLIDESTREAM_HOST_DEVICE Octet full(int row) const {
     const auto y = static_cast<std::uint32_t>(row < last_row_ ? row : last_row_);
-    // Only the first component has two blocks one below the other.
-    const std::uint32_t at = two_ ? y / 16 * mcu_row_bytes_ + (y / 8 % 2 != 0 ? below_ : 0) : y / 8 * mcu_row_bytes_;
-    return load<Octet>(places_[c] + at + y % 8 * row_bytes_);
+    return load<Octet>(places_[0] + full_row_offset(y) + y % 8 * paired_bytes);
+  }
+
+  SLIDESTREAM_HOST_DEVICE TwoRows full_rows(int i) const {
+    const int last = last_row_ / 2;
+    const auto y = 2 * static_cast<std::uint32_t>(i < last ? i : last);
+    const std::uint8_t* const upper = samples_ + (places_[0] + full_row_offset(y) + y % 8 * paired_bytes);
+    return {load_at<Octet>(upper), load_at<Octet>(upper + paired_bytes)};
   }
 
   /// Of components with one block per MCU.
@@ -289,39 +343,55 @@ class OctetColumn {
   }
 
   SLIDESTREAM_HOST_DEVICE Octet grey(int row) const {
-    const Octet samples = octet(0, row);
+    const auto y = static_cast<std::uint32_t>(row < last_row_ ? row : last_row_);
+    const Octet samples = load<Octet>(places_[0] + full_row_offset(y) + y % 8 * row_bytes_);
     return {samples.low ^ flip_, samples.high ^ flip_};
   }
 
-  SLIDESTREAM_HOST_DEVICE std::uint32_t four(std::uint32_t c, int row) const {
-    return load<std::uint32_t>(places_[c] + row_offset(row));
+  SLIDESTREAM_HOST_DEVICE HalfRow half(int row) const {
+    const std::uint8_t* const blue = samples_ + (places_[1] + half_row_offset(row));
+    return {load_at<std::uint32_t>(blue), load_at<std::uint32_t>(blue + paired_bytes / 2)};
   }
 
  protected:
-  /// Of a row of the second and third component.
-  SLIDESTREAM_HOST_DEVICE std::uint32_t row_offset(int row) const {
+  /// Where the second and third component have half the width, MCUs have an even number of blocks: the third's row lies
+  /// half as far behind the second's as one row of a pair behind another.
+  static constexpr std::uint32_t paired_bytes = 16;
+
+  /// Of a row of the second and third component at half the width.
+  SLIDESTREAM_HOST_DEVICE std::uint32_t half_row_offset(int row) const {
     const int clamped = row < 0 ? 0 : row < last_half_row_ ? row : last_half_row_;
     const auto y = static_cast<std::uint32_t>(clamped);
-    return y / 8 * mcu_row_bytes_ + y % 8 * row_bytes_;
+    return y / 8 * mcu_row_bytes_ + y % 8 * paired_bytes;
   }
 
   const std::uint8_t* samples_;
 
  private:
+  /// Of the block that has row `y` of the first component.
+  SLIDESTREAM_HOST_DEVICE std::uint32_t full_row_offset(std::uint32_t y) const {
+    return two_ ? y / 16 * mcu_row_bytes_ + (y / 8 % 2 != 0 ? below_ : 0) : y / 8 * mcu_row_bytes_;
+  }
+
   template <class T>
-  SLIDESTREAM_HOST_DEVICE T load(std::uint32_t offset) const {
+  SLIDESTREAM_HOST_DEVICE static T load_at(const std::uint8_t* from) {
 #if defined(__CUDA_ARCH__)
     if constexpr (sizeof(T) == 8) {
-      const uint2 v = *reinterpret_cast<const uint2*>(samples_ + offset);
+      const uint2 v = *reinterpret_cast<const uint2*>(from);
       return {v.x, v.y};
     } else {
-      return *reinterpret_cast<const T*>(samples_ + offset);
+      return *reinterpret_cast<const T*>(from);
     }
 #else
     T value;
-    __builtin_memcpy(&value, samples_ + offset, sizeof(value));
+    __builtin_memcpy(&value, from, sizeof(value));
     return value;
 #endif
+  }
+
+  template <class T>
+  SLIDESTREAM_HOST_DEVICE T load(std::uint32_t offset) const {
+    return load_at<T>(samples_ + offset);
   }
 
   /// An octet, when all of its line of 128 bytes is wanted soon: the L2 cache fetches it (PTX ISA, ld).

@@ -34,18 +34,20 @@ SLIDESTREAM_HOST_DEVICE std::uint32_t add_weighted(std::uint32_t weights, std::u
 #endif
 }
 
-/// Four values, clamped to bytes; `a` is the lowest.
-SLIDESTREAM_HOST_DEVICE std::uint32_t clamp_and_pack(int a, int b, int c, int d) {
+/// `a` + `b` from 0 to the highest number of 24 bits.
+SLIDESTREAM_HOST_DEVICE std::uint32_t limited_to_24_bits(std::uint32_t a, int b) {
+  constexpr int highest = 0xFFFFFF;
 #if defined(__CUDA_ARCH__)
-  std::uint32_t high;
-  std::uint32_t all;
-  asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(high) : "r"(d), "r"(c), "r"(0));
-  asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(all) : "r"(b), "r"(a), "r"(high));
-  return all;
+  return static_cast<std::uint32_t>(__viaddmin_s32_relu(static_cast<int>(a), b, highest));
 #else
-  const auto clamped = [](int v) { return static_cast<std::uint32_t>(v < 0 ? 0 : v > 255 ? 255 : v); };
-  return clamped(a) | clamped(b) << 8 | clamped(c) << 16 | clamped(d) << 24;
+  const int sum = static_cast<int>(a) + b;
+  return static_cast<std::uint32_t>(sum < 0 ? 0 : sum > highest ? highest : sum);
 #endif
+}
+
+/// The third bytes of four words; `a`'s is the lowest.
+SLIDESTREAM_HOST_DEVICE std::uint32_t third_bytes(std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d) {
+  return choose_bytes(choose_bytes(a, b, 0x0062), choose_bytes(c, d, 0x0062), 0x5410);
 }
 
 }  // namespace slidestream::cuda

@@ -179,4 +179,61 @@ TEST_CASE("luminance takes no memory for components, RGB none for parts of secto
   CHECK(cuda::JpegDecoderMemory(cuda::JpegUploadLayout(limits), 132).size == without + parked);
 }
 
+TEST_CASE("four pixels at a time are YCbCr's formula, for every blue and red difference") {
+  std::int64_t differ = 0;
+  for (std::uint32_t blue = 0; blue < 256; ++blue) {
+    for (std::uint32_t red = 0; red < 256; ++red) {
+      // Other pixels' samples are others. All luminances that limits depend on come by.
+      for (std::uint32_t y = (blue ^ red) % 5; y < 256; y += 5) {
+        const std::uint32_t first = y | (255 - y) << 8 | (y ^ 85U) << 16 | blue << 24;
+        const std::uint32_t seconds[4] = {blue, red, 255 - blue, y};
+        const std::uint32_t thirds[4] = {red, 255 - red, y, blue};
+        const auto pair = [](std::uint32_t even, std::uint32_t odd) { return 0xFF00FFU | even << 8 | odd << 24; };
+        cuda::FourSums sums;
+        cuda::add_four(first, {pair(seconds[0], seconds[2]), pair(seconds[1], seconds[3])},
+                       {pair(thirds[0], thirds[2]), pair(thirds[1], thirds[3])}, sums);
+        for (std::uint32_t i = 0; i < 4; ++i) {
+          const Rgb expected = ycbcr_to_rgb(static_cast<int>(first >> 8 * i & 255U), static_cast<int>(seconds[i]),
+                                            static_cast<int>(thirds[i]));
+          differ += sums[i][0] >> 16 != expected.red || sums[i][1] >> 16 != expected.green ||
+                            sums[i][2] >> 16 != expected.blue
+                        ? 1
+                        : 0;
+        }
+      }
+    }
+  }
+  CHECK(differ == 0);
+}
+
+TEST_CASE("samples between others are libjpeg's triangle, for many fours of two rows") {
+  std::mt19937 random(9);
+  std::int64_t differ = 0;
+  for (int round = 0; round < 20000; ++round) {
+    std::uint32_t near[6], far[6];
+    for (int i = 0; i < 6; ++i) {
+      // The highest and the lowest, too.
+      near[i] = round % 3 == 0 ? random() % 2 * 255 : random() % 256;
+      far[i] = round % 3 == 0 ? random() % 2 * 255 : random() % 256;
+    }
+    const auto quartet = [](const std::uint32_t(&s)[6]) {
+      return cuda::make_quartet(s[1] | s[2] << 8 | s[3] << 16 | s[4] << 24, s[0], s[5]);
+    };
+    const cuda::Chroma chroma = cuda::for_h2v2({quartet(near), quartet(far)});
+    const auto at = [](const cuda::SpreadOctet& octet, std::uint32_t i) {
+      const std::uint32_t words[] = {octet.even_low, octet.odd_low, octet.even_high, octet.odd_high};
+      return words[i / 4 * 2 + i % 2] >> (i % 4 < 2 ? 8 : 24) & 255U;
+    };
+    const cuda::SpreadOctet of_two = cuda::upsample_h2v2(chroma.blue, chroma.red);
+    const cuda::SpreadOctet of_one = cuda::upsample_h2v1(quartet(near));
+    for (std::uint32_t i = 0; i < 8; ++i) {
+      const std::uint32_t here = 1 + i / 2, beside = i % 2 != 0 ? here + 1 : here - 1;
+      const std::uint32_t nearer = 3 * near[here] + far[here], farther = 3 * near[beside] + far[beside];
+      differ += at(of_two, i) != (3 * nearer + farther + (i % 2 != 0 ? 7 : 8)) >> 4 ? 1 : 0;
+      differ += at(of_one, i) != (3 * near[here] + near[beside] + (i % 2 != 0 ? 2 : 1)) >> 2 ? 1 : 0;
+    }
+  }
+  CHECK(differ == 0);
+}
+
 }  // namespace slidestream::test
