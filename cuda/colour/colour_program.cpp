@@ -11,13 +11,13 @@ namespace slidestream::cuda {
 namespace {
 
 /// Words of all intervals: by the last code that grows in one or before it. Light there is less than twice that code's
-/// least, and more than half of it.
+/// least, and more than half of it; in the first interval it may be any less.
 void write_code_words(std::uint32_t* words) {
   const SrgbCodes& codes = srgb_codes();
   std::uint32_t code = 1;
   for (std::uint32_t i = 0; i < CodeIntervals::count; ++i) {
     while (code < 255 && (interval_bits(codes.thresholds[code]) >> 16) - CodeIntervals::first <= i) ++code;
-    words[i] = (code << 24) - 2 * bits_of(codes.thresholds[code - 1]);
+    words[i] = (code << code_shift) - bits_of(codes.thresholds[code - 1]);
   }
 }
 

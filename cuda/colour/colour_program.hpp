@@ -25,7 +25,7 @@ struct CodeIntervals {
 /// What a profile of curves and a matrix takes: these tables, and nine factors.
 struct ColourTables {
   float first[3][256];  ///< of each channel's samples
-  /// Of each of `CodeIntervals`. An interval's word plus twice a value's bits has sRGB's code in its highest byte.
+  /// Of each of `CodeIntervals`: what `add_code` adds to a value's bits.
   std::uint32_t codes[CodeIntervals::count];
   std::uint32_t unused[2];  ///< so that vectors fit
 };

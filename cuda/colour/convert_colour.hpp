@@ -39,9 +39,6 @@ SLIDESTREAM_HOST_DEVICE float limited(float value, float low, float high) {
 #endif
 }
 
-/// Below the least value whose code is 1, and more than half of it.
-inline constexpr float least_light = 1.0F / 8192.0F;
-
 /// Bits whose upper half numbers one of `CodeIntervals`.
 SLIDESTREAM_HOST_DEVICE std::uint32_t interval_bits(float light) {
 #if defined(__CUDA_ARCH__)
@@ -54,16 +51,30 @@ SLIDESTREAM_HOST_DEVICE std::uint32_t interval_bits(float light) {
 /// Light that has a code.
 SLIDESTREAM_HOST_DEVICE float light_in_range(float light) {
 #if defined(__CUDA_ARCH__)
-  return fmaxf(__saturatef(light), least_light);
+  return __saturatef(light);
 #else
-  return limited(light, least_light, 1.0F);
+  return limited(light, 0.0F, 1.0F);
+#endif
+}
+
+/// Bits from number `code_shift` on of what `add_code` returns are the code.
+inline constexpr unsigned code_shift = 23;
+
+/// Adds the bits of light in range to the word of its interval. Below half of the first interval's least light sums are
+/// negative: their code is 0.
+SLIDESTREAM_HOST_DEVICE std::uint32_t add_code(std::uint32_t word, float light) {
+#if defined(__CUDA_ARCH__)
+  return static_cast<std::uint32_t>(__viaddmax_s32(static_cast<int>(word), static_cast<int>(bits_of(light)), 0));
+#else
+  const auto sum = static_cast<std::int32_t>(word + bits_of(light));
+  return static_cast<std::uint32_t>(std::max(sum, 0));
 #endif
 }
 
 /// sRGB's code of linear light.
 SLIDESTREAM_HOST_DEVICE std::uint32_t code_of_light(const std::uint32_t* codes, float light) {
   light = light_in_range(light);
-  return (codes[(interval_bits(light) >> 16) - CodeIntervals::first] + 2 * bits_of(light)) >> 24;
+  return add_code(codes[(interval_bits(light) >> 16) - CodeIntervals::first], light) >> code_shift;
 }
 
 /// A row of a matrix.

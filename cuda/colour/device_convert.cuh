@@ -26,9 +26,16 @@ inline ColoursBy colours_by(const DeviceColours& colours) {
 }
 
 /// A conversion's tables as a block keeps them in shared memory: each value many times, so that lanes don't wait for
-/// each other. A row has the word of one of `CodeIntervals` for each lane; behind that, rows below 256 have what the
-/// first tables say of a red sample and of a green one, rows from there on of a blue one, for each pair of lanes.
+/// each other. A row has the word of one of `CodeIntervals` for each lane. Behind that, rows below 256 have what the
+/// first table says of a red sample, times the factors of the matrix's first column: vectors of 16 bytes, one for every
+/// eighth lane. One load gives what three products would. Rows from there on have what the tables say of a green sample
+/// and of a blue one, for each pair of lanes.
 struct SharedColours {
+#if defined(SLIDESTREAM_MEASURE_RED_ALONE)
+  static constexpr bool red_products = false;  // to measure: red without factors, for each pair of lanes
+#else
+  static constexpr bool red_products = true;
+#endif
   static constexpr unsigned rows = 512;
   static constexpr unsigned row_bytes = 256;
   /// Where they lie, beside the highest byte of all places: so a place is put together of bytes.
@@ -39,7 +46,8 @@ struct SharedColours {
 /// Fills `SharedColours` at the begin of the block's dynamic shared memory. All `threads` of a block come by.
 /// \returns the highest byte of their places
 template <unsigned threads>
-__device__ __forceinline__ unsigned load_tables(const ColourTables& tables) {
+__device__ __forceinline__ unsigned load_tables(const DeviceColours& colours) {
+  const ColourTables& tables = colours.program->tables;
   unsigned char* const memory = block_memory();
   const unsigned place = shared_address(memory);
   constexpr unsigned below_highest = 0xFFFFFFU;
@@ -48,8 +56,13 @@ __device__ __forceinline__ unsigned load_tables(const ColourTables& tables) {
     const unsigned row = i / 64, column = i % 64;
     if (column < 32) {
       words[i] = tables.codes[min(row, CodeIntervals::count - 1)];
+    } else if (row >= 256) {
+      words[i] = __float_as_uint(tables.first[column / 16 - 1][row % 256]);
     } else {
-      words[i] = __float_as_uint(tables.first[row >= 256 ? 2 : column / 16 - 2][row % 256]);
+      const unsigned channel = column % 4;
+      const float red = tables.first[0][row];
+      words[i] = __float_as_uint(
+          !SharedColours::red_products || channel == 3 ? red : product(colours.factors[3 * channel], red));
     }
   }
   __syncthreads();
@@ -60,7 +73,8 @@ __device__ __forceinline__ unsigned load_tables(const ColourTables& tables) {
 template <ColoursBy by>
 struct PixelConverter {
   const DeviceColours& colours;
-  // Where there is a matrix: a lane's places in the first row of `SharedColours`, of codes and of samples.
+  // Where there is a matrix: a lane's places in the first row of `SharedColours`, of codes, with that of red products
+  // in the second byte, and of samples.
   unsigned of_codes = 0;
   unsigned of_samples = 0;
 
@@ -68,28 +82,43 @@ struct PixelConverter {
   __device__ __forceinline__ PixelConverter(const DeviceColours& all, unsigned tables) : colours(all) {
     if constexpr (by == ColoursBy::matrix) {
       const unsigned lane = threadIdx.x % 32;
-      of_codes = keep(tables + 4 * lane);
-      of_samples = keep(tables + 128 + lane / 2 * 4);
+      of_codes = keep_in_register(keep(tables + (128 + lane % 8 * 16) * 256 + 4 * lane));
+      of_samples = keep_in_register(keep(tables + 128 + lane / 2 * 4));
     }
   }
 
-  /// sRGB's codes of a pixel, each in a word's highest byte. \tparam red_byte,green_byte,blue_byte  numbers of the
+  /// sRGB's codes of a pixel, each as `add_code` has it. \tparam red_byte,green_byte,blue_byte  numbers of the
   /// bytes of `red`, `green` and `blue` that its samples are
   template <unsigned red_byte, unsigned green_byte, unsigned blue_byte>
   __device__ __forceinline__ void codes_of(std::uint32_t red, std::uint32_t green, std::uint32_t blue,
                                            std::uint32_t* codes) const {
     constexpr unsigned begin = SharedColours::first_place;
+    constexpr unsigned row_256 = 256 * SharedColours::row_bytes;
     const auto value = [&](std::uint32_t word, unsigned byte, unsigned behind) {
       const std::uint32_t place = __byte_perm(word, of_samples, 0x7504 | byte << 4);
       return __uint_as_float(load_constant(place + (begin + behind)));
     };
-    const ColourValues v = {value(red, red_byte, 0), value(green, green_byte, 64),
-                            value(blue, blue_byte, 256 * SharedColours::row_bytes)};
+    const float green_value = value(green, green_byte, row_256);
+    const float blue_value = value(blue, blue_byte, row_256 + 64);
+    const float* const factors = colours.factors;
+    float of_red[3];
+    if constexpr (SharedColours::red_products) {
+      const uint4 products = load_four_constants(__byte_perm(red, of_codes, 0x7605 | red_byte << 4) + begin);
+      of_red[0] = __uint_as_float(products.x);
+      of_red[1] = __uint_as_float(products.y);
+      of_red[2] = __uint_as_float(products.z);
+    } else {
+      const float red_value = value(red, red_byte, 0);
+      for (unsigned i = 0; i < 3; ++i) of_red[i] = product(factors[3 * i], red_value);
+    }
 #pragma unroll
     for (unsigned i = 0; i < 3; ++i) {
-      const float light = light_in_range(row_of(colours.factors + 3 * i, v));
+      // A row of the matrix, as `row_of` has it.
+      const float row =
+          sum(sum(of_red[i], product(factors[3 * i + 1], green_value)), product(factors[3 * i + 2], blue_value));
+      const float light = light_in_range(row);
       const std::uint32_t place = __byte_perm(interval_bits(light), of_codes, 0x7324);
-      codes[i] = load_constant(place + (begin - CodeIntervals::first * SharedColours::row_bytes)) + 2 * bits_of(light);
+      codes[i] = add_code(load_constant(place + (begin - CodeIntervals::first * SharedColours::row_bytes)), light);
     }
   }
 
@@ -98,8 +127,8 @@ struct PixelConverter {
       std::uint32_t codes[3];
       const std::uint32_t all = packed(from);
       codes_of<0, 1, 2>(all, all, all, codes);
-      return {static_cast<std::uint8_t>(codes[0] >> 24), static_cast<std::uint8_t>(codes[1] >> 24),
-              static_cast<std::uint8_t>(codes[2] >> 24)};
+      return {static_cast<std::uint8_t>(codes[0] >> code_shift), static_cast<std::uint8_t>(codes[1] >> code_shift),
+              static_cast<std::uint8_t>(codes[2] >> code_shift)};
     } else {
       return unpacked(colours.every[number_of(from)]);
     }
@@ -112,13 +141,17 @@ struct PixelConverter {
 #pragma unroll
     for (unsigned i = 0; i < 3; ++i) {
       const std::uint32_t* const four = codes + 4 * i;
-      words[i] = __byte_perm(__byte_perm(four[0], four[1], 0x0073), __byte_perm(four[2], four[3], 0x0073), 0x5410);
+      // Upper halves: codes begin with bit 7 of each.
+      const std::uint32_t even = __byte_perm(four[0], four[2], 0x7632);
+      const std::uint32_t odd = __byte_perm(four[1], four[3], 0x7632);
+      words[i] = (even >> 7 & 0x00FF00FFU) | (odd << 1 & 0xFF00FF00U);
     }
     std::uint32_t grey = 0;
 #pragma unroll
     for (unsigned i = 0; i < 4; ++i) {
       const std::uint32_t* const pixel = codes + 3 * i;
-      grey |= std::uint32_t{luminance(pixel[0] >> 24, pixel[1] >> 24, pixel[2] >> 24)} << (8 * i);
+      grey |= std::uint32_t{luminance(pixel[0] >> code_shift, pixel[1] >> code_shift, pixel[2] >> code_shift)}
+              << (8 * i);
     }
     return grey;
   }

@@ -42,6 +42,14 @@ __device__ __forceinline__ unsigned load_constant(unsigned from) {
   asm("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(from));
   return value;
 }
+/// The same of four words, from a multiple of 16.
+__device__ __forceinline__ uint4 load_four_constants(unsigned from) {
+  uint4 values;
+  asm("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+      : "=r"(values.x), "=r"(values.y), "=r"(values.z), "=r"(values.w)
+      : "r"(from));
+  return values;
+}
 /// Adds one to a counter, without waiting.
 __device__ __forceinline__ void increment_shared(unsigned at) {
   asm volatile("red.shared.add.u32 [%0], 1;" ::"r"(at) : "memory");
@@ -128,7 +136,11 @@ __device__ __forceinline__ float approximate_log2(float x) {
 /// Makes the compiler compute a value here, once, instead of later or again at each use.
 __device__ __forceinline__ void compute_here(float2& value) { asm volatile("" : "+f"(value.x), "+f"(value.y)); }
 __device__ __forceinline__ void compute_here(unsigned& value) { asm volatile("" : "+r"(value)); }
-/// The same, after all earlier writes to memory.
+/// The same for the assembler, too: it can't know that each lane gets its own value. All lanes of the warp ask.
+__device__ __forceinline__ unsigned keep_in_register(unsigned value) {
+  return __shfl_sync(all_lanes, value, threadIdx.x % 32);
+}
+/// The same as `compute_here`, after all earlier writes to memory.
 __device__ __forceinline__ unsigned keep(unsigned value) {
   asm volatile("" : "+r"(value)::"memory");
   return value;

@@ -233,7 +233,11 @@ constexpr int blocks_at_once(OctetKind kind) { return kind == OctetKind::full ||
 template <OctetKind kind, ColoursBy by>
 struct ConvertShape {
   static constexpr int blocks = by == ColoursBy::matrix ? 1 : blocks_at_once(kind);  ///< of a multiprocessor
+#if defined(SLIDESTREAM_MEASURE_TEAMS)  // fewer warps, with more registers each
+  static constexpr unsigned teams = by == ColoursBy::matrix ? SLIDESTREAM_MEASURE_TEAMS : 1;
+#else
   static constexpr unsigned teams = by == ColoursBy::matrix ? blocks_at_once(kind) : 1;
+#endif
   static constexpr unsigned warps = teams * stretch_warps;
   static constexpr unsigned table_bytes = by == ColoursBy::matrix ? SharedColours::bytes : 0;
   static constexpr unsigned stage_bytes = kind == OctetKind::none ? 0 : 2 * row_bytes;  ///< of a warp
@@ -271,7 +275,7 @@ __global__ void __launch_bounds__(32 * ConvertShape<kind, by>::warps, ConvertSha
     convert(const __grid_constant__ JpegDeviceBatch batch) {
   using Shape = ConvertShape<kind, by>;
   unsigned tables = 0;
-  if constexpr (by == ColoursBy::matrix) tables = load_tables<32 * Shape::warps>(batch.colours.program->tables);
+  if constexpr (by == ColoursBy::matrix) tables = load_tables<32 * Shape::warps>(batch.colours);
   const PixelConverter<by> converter(batch.colours, tables);
   std::uint8_t* const staged = block_memory() + Shape::table_bytes + threadIdx.x / 32 * Shape::stage_bytes;
   if constexpr (by == ColoursBy::matrix) {

@@ -86,9 +86,12 @@ TEST_CASE("a code of light is that of the thresholds, at each of them and where 
     check_around((std::bit_cast<float>(here << 16) - cuda::CodeIntervals::added) / cuda::CodeIntervals::factor);
   }
   const auto interval_of = [](float light) { return (cuda::interval_bits(light) >> 16) - cuda::CodeIntervals::first; };
-  CHECK(interval_of(cuda::least_light) == 0);
+  CHECK(interval_of(0.0F) == 0);
   CHECK(interval_of(1.0F) == cuda::CodeIntervals::count - 1);
-  check_around(cuda::least_light);
+  check_around(0.0F);
+  check_around(std::numeric_limits<float>::min());
+  // Half of the least light whose code is 1.
+  check_around(srgb_codes().thresholds[0] / 2);
   check_around(1.0F);
   check(std::numeric_limits<float>::infinity());
   check(-std::numeric_limits<float>::infinity());

@@ -39,6 +39,11 @@ void load_shared(float2& a, float2& b, unsigned from) {
   b = both[1];
 }
 unsigned load_constant(unsigned from) { return shared_word(from); }
+uint4 load_four_constants(unsigned from) {
+  uint4 values;
+  std::memcpy(&values, test::emulator::shared_memory(from, sizeof(values)), sizeof(values));
+  return values;
+}
 void increment_shared(unsigned at) { ++shared_word(at); }
 void add_shared(unsigned at, unsigned value) { shared_word(at) += value; }
 unsigned take_shared(unsigned at) { return std::exchange(shared_word(at), 0U); }
@@ -84,6 +89,7 @@ float approximate_log2(float x) { return std::log2(x); }
 
 void compute_here(float2&) {}
 void compute_here(unsigned&) {}
+unsigned keep_in_register(unsigned value) { return value; }
 unsigned keep(unsigned value) { return value; }
 
 }  // namespace
