@@ -27,15 +27,9 @@ inline ColoursBy colours_by(const DeviceColours& colours) {
 
 /// A conversion's tables as a block keeps them in shared memory: each value many times, so that lanes don't wait for
 /// each other. A row has the word of one of `CodeIntervals` for each lane. Behind that, rows below 256 have what the
-/// first table says of a red sample, times the factors of the matrix's first column: vectors of 16 bytes, one for every
-/// eighth lane. One load gives what three products would. Rows from there on have what the tables say of a green sample
-/// and of a blue one, for each pair of lanes.
+/// first table says of a red sample for each lane, rows from there on what the others say of a green one and of a blue
+/// one, for each pair of lanes.
 struct SharedColours {
-#if defined(SLIDESTREAM_MEASURE_RED_ALONE)
-  static constexpr bool red_products = false;  // to measure: red without factors, for each pair of lanes
-#else
-  static constexpr bool red_products = true;
-#endif
   static constexpr unsigned rows = 512;
   static constexpr unsigned row_bytes = 256;
   /// Where they lie, beside the highest byte of all places: so a place is put together of bytes.
@@ -46,8 +40,7 @@ struct SharedColours {
 /// Fills `SharedColours` at the begin of the block's dynamic shared memory. All `threads` of a block come by.
 /// \returns the highest byte of their places
 template <unsigned threads>
-__device__ __forceinline__ unsigned load_tables(const DeviceColours& colours) {
-  const ColourTables& tables = colours.program->tables;
+__device__ __forceinline__ unsigned load_tables(const ColourTables& tables) {
   unsigned char* const memory = block_memory();
   const unsigned place = shared_address(memory);
   constexpr unsigned below_highest = 0xFFFFFFU;
@@ -56,13 +49,8 @@ __device__ __forceinline__ unsigned load_tables(const DeviceColours& colours) {
     const unsigned row = i / 64, column = i % 64;
     if (column < 32) {
       words[i] = tables.codes[min(row, CodeIntervals::count - 1)];
-    } else if (row >= 256) {
-      words[i] = __float_as_uint(tables.first[column / 16 - 1][row % 256]);
     } else {
-      const unsigned channel = column % 4;
-      const float red = tables.first[0][row];
-      words[i] = __float_as_uint(
-          !SharedColours::red_products || channel == 3 ? red : product(colours.factors[3 * channel], red));
+      words[i] = __float_as_uint(tables.first[row < 256 ? 0 : column / 16 - 1][row % 256]);
     }
   }
   __syncthreads();
@@ -73,17 +61,16 @@ __device__ __forceinline__ unsigned load_tables(const DeviceColours& colours) {
 template <ColoursBy by>
 struct PixelConverter {
   const DeviceColours& colours;
-  // Where there is a matrix: a lane's places in the first row of `SharedColours`, of codes, with that of red products
-  // in the second byte, and of samples.
+  // Where there is a matrix: a lane's places in the first row of `SharedColours`, of codes, and of a pair's samples.
   unsigned of_codes = 0;
-  unsigned of_samples = 0;
+  unsigned of_pairs = 0;
 
   /// \param tables  what `load_tables` returned
   __device__ __forceinline__ PixelConverter(const DeviceColours& all, unsigned tables) : colours(all) {
     if constexpr (by == ColoursBy::matrix) {
       const unsigned lane = threadIdx.x % 32;
-      of_codes = keep_in_register(keep(tables + (128 + lane % 8 * 16) * 256 + 4 * lane));
-      of_samples = keep_in_register(keep(tables + 128 + lane / 2 * 4));
+      of_codes = keep_in_register(keep(tables + 4 * lane));
+      of_pairs = keep_in_register(keep(tables + 128 + lane / 2 * 4));
     }
   }
 
@@ -94,29 +81,14 @@ struct PixelConverter {
                                            std::uint32_t* codes) const {
     constexpr unsigned begin = SharedColours::first_place;
     constexpr unsigned row_256 = 256 * SharedColours::row_bytes;
-    const auto value = [&](std::uint32_t word, unsigned byte, unsigned behind) {
-      const std::uint32_t place = __byte_perm(word, of_samples, 0x7504 | byte << 4);
-      return __uint_as_float(load_constant(place + (begin + behind)));
+    const auto value = [&](std::uint32_t word, unsigned byte, unsigned lanes, unsigned behind) {
+      return __uint_as_float(load_constant(__byte_perm(word, lanes, 0x7504 | byte << 4) + (begin + behind)));
     };
-    const float green_value = value(green, green_byte, row_256);
-    const float blue_value = value(blue, blue_byte, row_256 + 64);
-    const float* const factors = colours.factors;
-    float of_red[3];
-    if constexpr (SharedColours::red_products) {
-      const uint4 products = load_four_constants(__byte_perm(red, of_codes, 0x7605 | red_byte << 4) + begin);
-      of_red[0] = __uint_as_float(products.x);
-      of_red[1] = __uint_as_float(products.y);
-      of_red[2] = __uint_as_float(products.z);
-    } else {
-      const float red_value = value(red, red_byte, 0);
-      for (unsigned i = 0; i < 3; ++i) of_red[i] = product(factors[3 * i], red_value);
-    }
+    const ColourValues v = {value(red, red_byte, of_codes, 128), value(green, green_byte, of_pairs, row_256),
+                            value(blue, blue_byte, of_pairs, row_256 + 64)};
 #pragma unroll
     for (unsigned i = 0; i < 3; ++i) {
-      // A row of the matrix, as `row_of` has it.
-      const float row =
-          sum(sum(of_red[i], product(factors[3 * i + 1], green_value)), product(factors[3 * i + 2], blue_value));
-      const float light = light_in_range(row);
+      const float light = light_in_range(row_of(colours.factors + 3 * i, v));
       const std::uint32_t place = __byte_perm(interval_bits(light), of_codes, 0x7324);
       codes[i] = add_code(load_constant(place + (begin - CodeIntervals::first * SharedColours::row_bytes)), light);
     }

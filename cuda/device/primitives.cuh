@@ -42,14 +42,6 @@ __device__ __forceinline__ unsigned load_constant(unsigned from) {
   asm("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(from));
   return value;
 }
-/// The same of four words, from a multiple of 16.
-__device__ __forceinline__ uint4 load_four_constants(unsigned from) {
-  uint4 values;
-  asm("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
-      : "=r"(values.x), "=r"(values.y), "=r"(values.z), "=r"(values.w)
-      : "r"(from));
-  return values;
-}
 /// Adds one to a counter, without waiting.
 __device__ __forceinline__ void increment_shared(unsigned at) {
   asm volatile("red.shared.add.u32 [%0], 1;" ::"r"(at) : "memory");

@@ -228,16 +228,13 @@ __device__ __forceinline__ void convert_plainly(const ComponentLayout& layout, c
 /// ms per slide to RGB and luminance on an H100.
 constexpr int blocks_at_once(OctetKind kind) { return kind == OctetKind::full || kind == OctetKind::full_rgb ? 2 : 3; }
 
-/// How the kernel is laid out: teams of warps take a tile each. Where colours are converted by a matrix, all that a
-/// multiprocessor has room for are of one block, which fills its tables once.
+/// How the kernel is laid out: teams of warps take a tile each. Where colours are converted by a matrix, a
+/// multiprocessor has one block with all teams, which fills its tables once.
 template <OctetKind kind, ColoursBy by>
 struct ConvertShape {
   static constexpr int blocks = by == ColoursBy::matrix ? 1 : blocks_at_once(kind);  ///< of a multiprocessor
-#if defined(SLIDESTREAM_MEASURE_TEAMS)  // fewer warps, with more registers each
-  static constexpr unsigned teams = by == ColoursBy::matrix ? SLIDESTREAM_MEASURE_TEAMS : 1;
-#else
-  static constexpr unsigned teams = by == ColoursBy::matrix ? blocks_at_once(kind) : 1;
-#endif
+  /// A third team would leave lanes too few registers.
+  static constexpr unsigned teams = by == ColoursBy::matrix ? 2 : 1;
   static constexpr unsigned warps = teams * stretch_warps;
   static constexpr unsigned table_bytes = by == ColoursBy::matrix ? SharedColours::bytes : 0;
   static constexpr unsigned stage_bytes = kind == OctetKind::none ? 0 : 2 * row_bytes;  ///< of a warp
@@ -275,7 +272,7 @@ __global__ void __launch_bounds__(32 * ConvertShape<kind, by>::warps, ConvertSha
     convert(const __grid_constant__ JpegDeviceBatch batch) {
   using Shape = ConvertShape<kind, by>;
   unsigned tables = 0;
-  if constexpr (by == ColoursBy::matrix) tables = load_tables<32 * Shape::warps>(batch.colours);
+  if constexpr (by == ColoursBy::matrix) tables = load_tables<32 * Shape::warps>(batch.colours.program->tables);
   const PixelConverter<by> converter(batch.colours, tables);
   std::uint8_t* const staged = block_memory() + Shape::table_bytes + threadIdx.x / 32 * Shape::stage_bytes;
   if constexpr (by == ColoursBy::matrix) {

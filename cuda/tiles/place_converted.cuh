@@ -92,7 +92,7 @@ __device__ __forceinline__ void convert_row(const ConvertedRow& row, const Sampl
 template <ColoursBy by>
 __global__ void __launch_bounds__(ConvertedShape::threads) place_converted(const __grid_constant__ ConvertedTask task) {
   unsigned tables = 0;
-  if constexpr (by == ColoursBy::matrix) tables = load_tables<ConvertedShape::threads>(task.colours);
+  if constexpr (by == ColoursBy::matrix) tables = load_tables<ConvertedShape::threads>(task.colours.program->tables);
   const PixelConverter<by> converter(task.colours, tables);
   constexpr unsigned rows_at_a_time = ConvertedShape::threads / 32;
   for (std::uint32_t number = blockIdx.y; number < task.count; number += gridDim.y) {

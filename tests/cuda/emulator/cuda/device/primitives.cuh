@@ -39,11 +39,6 @@ void load_shared(float2& a, float2& b, unsigned from) {
   b = both[1];
 }
 unsigned load_constant(unsigned from) { return shared_word(from); }
-uint4 load_four_constants(unsigned from) {
-  uint4 values;
-  std::memcpy(&values, test::emulator::shared_memory(from, sizeof(values)), sizeof(values));
-  return values;
-}
 void increment_shared(unsigned at) { ++shared_word(at); }
 void add_shared(unsigned at, unsigned value) { shared_word(at) += value; }
 unsigned take_shared(unsigned at) { return std::exchange(shared_word(at), 0U); }
