@@ -60,7 +60,7 @@ struct ColourProgram {
 /// What kernels are given of a conversion. Memory is the device's.
 struct DeviceColours {
   const ColourProgram* program = nullptr;  ///< null: colours stay as they are
-  /// What each colour becomes, red in the lowest byte: by blue, then green, then red. Null: not made.
+  /// What each colour becomes, red in the lowest byte, at its `number_of`. Null: not made.
   const std::uint32_t* every = nullptr;
   /// Of linear light, where a matrix is all that there is behind the first tables.
   float factors[9] = {};

@@ -17,9 +17,7 @@ struct EveryColourShape {
 __global__ void __launch_bounds__(EveryColourShape::threads)
     make_every(const ColourProgram* program, std::uint32_t* every) {
   const std::uint32_t number = blockIdx.x * EveryColourShape::threads + threadIdx.x;
-  const Rgb from = {static_cast<std::uint8_t>(number >> 16), static_cast<std::uint8_t>(number >> 8),
-                    static_cast<std::uint8_t>(number)};
-  every[number] = packed(converted_by_steps(*program, from));
+  every[number] = packed(converted_by_steps(*program, colour_at(number)));
 }
 
 }  // namespace

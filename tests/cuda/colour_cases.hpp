@@ -9,6 +9,7 @@
 
 #include "colour/colour_conversion.hpp"
 #include "cuda/colour/colour_program.hpp"
+#include "cuda/colour/convert_colour.hpp"
 
 namespace slidestream::test {
 
@@ -16,16 +17,16 @@ namespace slidestream::test {
 inline std::vector<std::uint32_t> every_colour(const ColourConversion& conversion) {
   std::vector<std::uint32_t> every(cuda::DeviceColours::every_count);
   std::vector<std::uint8_t> row(3 * 256);
-  for (std::size_t number = 0; number < every.size(); number += 256) {
-    for (std::size_t blue = 0; blue < 256; ++blue) {
-      row[3 * blue] = static_cast<std::uint8_t>(number >> 16);
-      row[3 * blue + 1] = static_cast<std::uint8_t>(number >> 8);
-      row[3 * blue + 2] = static_cast<std::uint8_t>(blue);
+  for (std::uint32_t first = 0; first < every.size(); first += 256) {
+    for (std::uint32_t i = 0; i < 256; ++i) {
+      const Rgb from = cuda::colour_at(first + i);
+      row[3 * i] = from.red;
+      row[3 * i + 1] = from.green;
+      row[3 * i + 2] = from.blue;
     }
     conversion.apply(row.data(), 256);
-    for (std::size_t blue = 0; blue < 256; ++blue) {
-      every[number + blue] =
-          row[3 * blue] | std::uint32_t{row[3 * blue + 1]} << 8 | std::uint32_t{row[3 * blue + 2]} << 16;
+    for (std::uint32_t i = 0; i < 256; ++i) {
+      every[first + i] = row[3 * i] | std::uint32_t{row[3 * i + 1]} << 8 | std::uint32_t{row[3 * i + 2]} << 16;
     }
   }
   return every;

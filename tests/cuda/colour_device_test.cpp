@@ -39,13 +39,14 @@ struct Slot {
   cuda::LoadedColours colours{device.bytes(), host.bytes()};
 };
 
-/// All colours as tiles of 256 x 256 pixels, one behind the other.
+/// All colours, by `number_of`, as tiles of 256 x 256 pixels, one behind the other.
 std::vector<std::uint8_t> all_pixels() {
   std::vector<std::uint8_t> pixels(3 * cuda::DeviceColours::every_count);
-  for (std::size_t i = 0; i < cuda::DeviceColours::every_count; ++i) {
-    pixels[3 * i] = static_cast<std::uint8_t>(i >> 16);
-    pixels[3 * i + 1] = static_cast<std::uint8_t>(i >> 8);
-    pixels[3 * i + 2] = static_cast<std::uint8_t>(i);
+  for (std::uint32_t i = 0; i < cuda::DeviceColours::every_count; ++i) {
+    const Rgb colour = cuda::colour_at(i);
+    pixels[3 * std::size_t{i}] = colour.red;
+    pixels[3 * std::size_t{i} + 1] = colour.green;
+    pixels[3 * std::size_t{i} + 2] = colour.blue;
   }
   return pixels;
 }

@@ -72,11 +72,11 @@ TEST_CASE("what colours become, emulated, is the CPU's") {
       emulator::run_block(block, EveryColourShape::blocks, EveryColourShape::threads,
                           [&] { make_every(host.colours().program, made.data()); });
       bool same = true;
-      for (unsigned blue = 0; blue < 256; ++blue) {
-        std::uint8_t rgb[] = {static_cast<std::uint8_t>(block >> 8), static_cast<std::uint8_t>(block),
-                              static_cast<std::uint8_t>(blue)};
+      for (unsigned number = 256 * block; number < 256 * (block + 1); ++number) {
+        const Rgb from = colour_at(number);
+        std::uint8_t rgb[] = {from.red, from.green, from.blue};
         convert_colour(conversion.steps(), rgb);
-        same = same && made[256 * block + blue] == packed({rgb[0], rgb[1], rgb[2]});
+        same = same && made[number] == packed({rgb[0], rgb[1], rgb[2]});
       }
       CHECK(same);
     }

@@ -29,6 +29,15 @@ std::uint32_t defined_code(float light) {
 
 }  // namespace
 
+TEST_CASE("each colour has a number of its own") {
+  std::uint32_t wrong = 0;
+  for (std::uint32_t number = 0; number < cuda::DeviceColours::every_count; ++number) {
+    wrong += cuda::number_of(cuda::colour_at(number)) == number ? 0 : 1;
+  }
+  CHECK(wrong == 0);
+  CHECK(cuda::number_of({255, 254, 0}) < cuda::DeviceColours::every_count);
+}
+
 TEST_CASE("devices convert by a profile's steps as the definition does") {
   int matrices = 0;
   for (const MadeProfile& profile : made_profiles()) {
