@@ -139,7 +139,7 @@ bool shows_the_same(const ComparedLevels& levels, const std::vector<LevelPart>& 
 std::uint64_t likeness_bytes(const Slide& slide, std::size_t larger, std::size_t number) {
   const Level& level = slide.coded_level(number);
   const ComparisonPlan plan(slide.coded_level(0), slide.coded_level(larger), level);
-  if (plan.is_tiny || plan.has_huge_tiles) return 0;
+  if (plan.is_tiny || plan.is_beyond_comparison) return 0;
   const std::int64_t most = plan.parts + (plan.has_places ? 1 : 0);
   const double tiles = static_cast<double>(std::min(most, level.columns * level.rows));
   const double parts = std::min(tiles * static_cast<double>(tile_pixels(level)),
@@ -160,7 +160,7 @@ std::uint64_t likeness_bytes(const Slide& slide, std::size_t larger, std::size_t
 LevelLikeness likeness_of(const Slide& slide, std::size_t larger, std::size_t level, const OpenBudget& budget) {
   const ComparedLevels levels(slide, larger, level, budget);
   if (levels.plan.is_tiny) return {true, {}};
-  if (levels.plan.has_huge_tiles) return {false, {}};
+  if (levels.plan.is_beyond_comparison) return {false, {}};
   const std::vector<LevelPart> parts = read_parts(levels);
   const std::vector<LevelCell> cells = all_cells(levels, parts);
   if (!shows_the_same(levels, parts, cells)) return {false, {}};

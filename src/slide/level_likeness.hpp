@@ -40,9 +40,10 @@ struct LevelLikeness {
 /// 5 * 2^20 pixels, or 5 * 2^18 beside JPEG 2000. Of the larger level it reads six places, mostly a tile each, twice
 /// unless both are grey, again where rows of it have one colour, and up to four more where the smaller
 /// one is black. The corners take four tiles of the smaller level and eight places of the larger one more. Small type
-/// takes the smaller level's tiles again, in colour, and some tiles of both that rule its places out. Levels of less
-/// than 2^10 pixels, or of a millionth of the larger one's, show no readable label and are like it. Levels with tiles
-/// of more than 2^24 pixels aren't. Pictures of at most 2^26 pixels are held at a time. In the calling thread.
+/// takes the smaller level's tiles again, in colour, and some tiles of both that rule its places out. Levels of at
+/// most 8 x 8 pixels show two letters at most and are like it. Levels that can't be compared aren't: those more than
+/// 1024 times smaller along an axis, and those with tiles of more than 2^24 pixels. Pictures of at most 2^26 pixels are
+/// held at a time. In the calling thread.
 /// \param budget  asked before each tile and place. \throws SlideError when the system fails, or the budget is spent
 LevelLikeness likeness_of(const Slide& slide, std::size_t larger, std::size_t level, const OpenBudget& budget);
 

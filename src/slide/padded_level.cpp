@@ -222,7 +222,7 @@ std::optional<double> correlation_of(const ComparedLevels& levels, const LevelCe
 /// Which of both readings places of the level fit better. \throws SlideError
 Verdict compare_places(const Readings& readings) {
   const ComparisonPlan& plan = readings.by_whole.plan;
-  if (plan.has_huge_tiles || std::max(plan.factor_x, plan.factor_y) > static_cast<double>(largest_step)) {
+  if (plan.is_beyond_comparison || std::max(plan.factor_x, plan.factor_y) > static_cast<double>(largest_step)) {
     return Verdict::unclear;
   }
   double gain = 0.0;

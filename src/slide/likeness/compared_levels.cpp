@@ -11,10 +11,10 @@ namespace {
 constexpr std::int64_t most_compared_pixels = std::int64_t{1} << 23;  ///< of a level that is looked at whole
 constexpr std::int64_t most_held_pixels = std::int64_t{1} << 25;      ///< of the parts of a level
 constexpr std::int64_t most_tile_pixels = std::int64_t{1} << 24;
-constexpr double largest_factor = 1024.0;
-constexpr std::int64_t least_compared_pixels = 1024;
-constexpr double least_cell_side = 4.0;  ///< pixels of the smaller level
-constexpr std::int64_t most_parts = 8;   ///< tiles of a level that has the size of one
+constexpr double largest_factor = 1024.0;          ///< a cell of a larger one is too large to be read
+constexpr std::int64_t largest_textless_side = 8;  ///< two letters of 3 x 5 pixels take 7
+constexpr double least_cell_side = 4.0;            ///< pixels of the smaller level
+constexpr std::int64_t most_parts = 8;             ///< tiles of a level that has the size of one
 
 constexpr double most_quick_pixels = 5 << 20;  ///< to read; opening takes some hundredths of a second
 constexpr double most_slow_pixels = 5 << 18;   ///< of JPEG 2000
@@ -47,8 +47,9 @@ ComparisonPlan::ComparisonPlan(const Level& base, const Level& large, const Leve
       cell_width(cell_side(large.tile_width, factor_x)),
       cell_height(cell_side(large.tile_height, factor_y)) {
   const std::int64_t pixels = small.width * small.height;
-  is_tiny = pixels < least_compared_pixels || std::max(factor_x, factor_y) > largest_factor;
-  has_huge_tiles = tile_pixels(small) > most_tile_pixels || tile_pixels(large) > most_tile_pixels;
+  is_tiny = std::max(small.width, small.height) <= largest_textless_side;
+  is_beyond_comparison = std::max(factor_x, factor_y) > largest_factor || tile_pixels(small) > most_tile_pixels ||
+                         tile_pixels(large) > most_tile_pixels;
   const bool is_slow = large.codec == Codec::jpeg2000 || small.codec == Codec::jpeg2000;
   const double most_pixels = is_slow ? most_slow_pixels : most_quick_pixels;
   // Small type is found anywhere in a level of a label's size.

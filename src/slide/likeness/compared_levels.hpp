@@ -19,11 +19,11 @@ struct ComparisonPlan {
   double factor_y;
   double cell_width;  ///< pixels of the larger level
   double cell_height;
-  bool is_tiny;
-  bool has_huge_tiles;
-  std::int64_t parts;   ///< tiles of the smaller one, at most
-  bool has_places;      ///< places are judged one by one, too, and those of the corners
-  std::int64_t margin;  ///< pixels of the smaller one that a pixel may be displaced by
+  bool is_tiny;               ///< it has no room for text, and is like any
+  bool is_beyond_comparison;  ///< by its factor or the size of tiles
+  std::int64_t parts;         ///< tiles of the smaller one, at most
+  bool has_places;            ///< places are judged one by one, too, and those of the corners
+  std::int64_t margin;        ///< pixels of the smaller one that a pixel may be displaced by
 };
 
 /// A level, and the one that it may be a smaller level of.
