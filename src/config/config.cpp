@@ -355,7 +355,8 @@ void read_model_file(Config& config) {
   std::error_code code;
   // A link that leads nowhere isn't no file.
   if (file == config.model.file || !std::filesystem::exists(std::filesystem::symlink_status(file, code))) return;
-  const Config beside = load_config(file);
+  // Nobody gave its name: a pipe in its place isn't waited for, wherever it is.
+  const Config beside = parse_config(read_file(file, largest_text, FileOrigin::given), file.string());
   const Config defaults;
   for (const ConfigKey& key : config_keys()) {
     const ConfigValue value = key.get(beside);

@@ -3,11 +3,13 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <fstream>
+#include <cerrno>
+#include <charconv>
 #include <limits>
+#include <map>
 #include <optional>
-#include <set>
 #include <slidestream/error.hpp>
+#include <span>
 #include <string_view>
 #include <system_error>
 
@@ -46,30 +48,64 @@ Message field_of(Message message, std::uint64_t field) {
   return Message::none;
 }
 
+constexpr std::uint64_t whole_file = std::numeric_limits<std::uint64_t>::max();
+
+/// A number in decimal digits.
+std::optional<std::uint64_t> whole_number(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
+
+/// Where a tensor lies in a file beside the network, as its entries say.
+struct Outside {
+  std::vector<std::string> files;
+  std::string offset = "0";
+  std::string length;
+
+  /// The byte behind the tensor; `whole_file` where the entries don't say it.
+  std::uint64_t end() const {
+    const auto from = whole_number(offset);
+    const auto bytes = whole_number(length);
+    return from && bytes && *bytes > 0 && *bytes < whole_file - *from ? *from + *bytes : whole_file;
+  }
+};
+
 class Reader {
  public:
-  explicit Reader(const std::filesystem::path& file) : stream_(file, std::ios::binary) {
-    std::error_code error;
-    const auto size = std::filesystem::file_size(file, error);
-    if (!error) read(Message::model, 0, size, 0);
-  }
+  explicit Reader(const NetworkFile& file) : file_(file) { read(Message::model, 0, file.size(), 0); }
 
-  const std::set<std::string>& names() const noexcept { return names_; }
+  /// The names, and how many bytes of each file tensors lie in.
+  const std::map<std::string, std::uint64_t>& files() const noexcept { return files_; }
+  /// Whether one of these is for an attribute of a node, which graphs within a graph are, too, or for a function.
+  bool has_inner() const noexcept { return has_inner_; }
 
  private:
   static constexpr int most_depth = 100;              ///< graphs lie in graphs
   static constexpr std::uint64_t longest = 4096;      ///< of a key or a name
+  static constexpr std::uint64_t block_bytes = 8192;  ///< that are read at a time: what is large is passed over
   static constexpr std::uint64_t begin_of_group = 3;  ///< the kind of a tag
   static constexpr std::uint64_t end_of_group = 4;
+
+  /// Nothing where it can't be read.
+  std::optional<unsigned> byte_at(std::uint64_t at) {
+    if (at < block_at_ || at - block_at_ >= block_.size()) {
+      block_.resize(std::min<std::uint64_t>(block_bytes, file_.size() - std::min(at, file_.size())));
+      block_at_ = at;
+      if (!file_.read(at, block_)) block_.clear();
+      if (block_.empty()) return std::nullopt;
+    }
+    return static_cast<unsigned char>(block_[at - block_at_]);
+  }
 
   std::optional<std::uint64_t> number(std::uint64_t& at, std::uint64_t end) {
     std::uint64_t value = 0;
     for (int shift = 0; shift < 64 && at < end; shift += 7) {
-      const int byte = stream_.rdbuf()->sbumpc();
-      if (byte == std::ifstream::traits_type::eof()) return std::nullopt;
+      const auto byte = byte_at(at);
+      if (!byte) return std::nullopt;
       ++at;
-      value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
-      if ((byte & 0x80) == 0) return value;
+      value |= static_cast<std::uint64_t>(*byte & 0x7f) << shift;
+      if ((*byte & 0x80) == 0) return value;
     }
     return std::nullopt;
   }
@@ -103,7 +139,7 @@ class Reader {
     if ((tag & 7) == 0) return number(at, end).has_value();
     const auto length = length_of(tag, at, end);
     if (!length) return false;
-    skip(at, *length);
+    at += *length;
     return true;
   }
 
@@ -116,15 +152,12 @@ class Reader {
     return length && *length <= end - at ? length : std::nullopt;
   }
 
-  void skip(std::uint64_t& at, std::uint64_t length) {
-    at += length;
-    stream_.seekg(static_cast<std::streamoff>(at));
-  }
-
   /// Reads what lies at [at, end). False where it is damaged.
   bool read(Message message, std::uint64_t at, std::uint64_t end, int depth) {
     if (depth > most_depth) return false;
-    stream_.seekg(static_cast<std::streamoff>(at));
+    if (message == Message::tensor) outside_ = {};
+    const bool is_inner = message == Message::function || message == Message::attribute;
+    inner_ += is_inner ? 1 : 0;
     std::string key;
     std::string value;
     while (at < end) {
@@ -145,23 +178,69 @@ class Reader {
         std::string& text = field == 1 ? key : value;
         // A longer one is no file's name: what is left of it is refused as one that isn't there.
         text.resize(std::min(*length, longest));
-        if (!stream_.read(text.data(), static_cast<std::streamsize>(text.size()))) return false;
+        if (!file_.read(at, text)) return false;
       }
-      skip(at, *length);
+      at += *length;
     }
-    if (key == "location" && !value.empty()) names_.insert(value);
+    inner_ -= is_inner ? 1 : 0;
+    if (message == Message::entry) take_entry(key, value);
+    if (message == Message::tensor) {
+      for (const std::string& name : outside_.files) files_[name] = std::max(files_[name], outside_.end());
+    }
     return true;
   }
 
-  std::ifstream stream_;
-  std::set<std::string> names_;
+  /// The last of a key holds, for ONNX Runtime too; of names each is looked at.
+  void take_entry(const std::string& key, const std::string& value) {
+    if (value.empty()) return;
+    if (key == "offset") outside_.offset = value;
+    if (key == "length") outside_.length = value;
+    if (key != "location") return;
+    outside_.files.push_back(value);
+    has_inner_ = has_inner_ || inner_ > 0;
+    files_.try_emplace(value, 0);
+  }
+
+  const NetworkFile& file_;
+  std::string block_;  ///< of the file, that was read last
+  std::uint64_t block_at_ = 0;
+  Outside outside_;  ///< of the tensor that is read
+  int inner_ = 0;    ///< attributes and functions around what is read
+  bool has_inner_ = false;
+  std::map<std::string, std::uint64_t> files_;
 };
+
+/// Those of a network that can't be opened: none.
+std::map<std::string, std::uint64_t> outside_files(const std::filesystem::path& file) {
+  try {
+    return Reader(NetworkFile(file)).files();
+  } catch (const ConfigError&) {
+    return {};
+  }
+}
 
 }  // namespace
 
+NetworkFile::NetworkFile(const std::filesystem::path& file) : open_(file) {
+  const auto fail = [&](const std::string& what) { throw ConfigError(file.string() + ": " + what); };
+  struct ::stat about {};
+  // ENXIO: a socket, or a device that nobody drives.
+  if (open_.descriptor < 0 && errno == ENXIO) fail("not a regular file");
+  if (open_.descriptor < 0 || ::fstat(open_.descriptor, &about) != 0) fail(std::generic_category().message(errno));
+  if (!S_ISREG(about.st_mode)) fail("not a regular file");
+  size_ = static_cast<std::uint64_t>(about.st_size);
+}
+
+bool NetworkFile::read(std::uint64_t at, std::string& bytes) const noexcept {
+  return read_at(open_.descriptor, at, std::as_writable_bytes(std::span(bytes.data(), bytes.size()))) == 0;
+}
+
+std::string NetworkFile::open_name() const { return "/proc/self/fd/" + std::to_string(open_.descriptor); }
+
 std::vector<std::string> weight_files(const std::filesystem::path& file) {
-  const Reader reader(file);
-  return {reader.names().begin(), reader.names().end()};
+  std::vector<std::string> names;
+  for (const auto& [name, bytes] : outside_files(file)) names.push_back(name);
+  return names;
 }
 
 std::vector<std::string> volume_networks(const std::string& path) {
@@ -211,20 +290,18 @@ void check_network_files(const std::string& file) {
   }
 }
 
-std::vector<WeightFile> read_weight_files(const std::filesystem::path& file) {
-  std::vector<WeightFile> files;
-  for (const std::string& name : weight_files(file)) {
-    const std::filesystem::path path = file.parent_path() / name;
-    std::error_code error;
-    const std::uintmax_t size = std::filesystem::file_size(path, error);
-    WeightFile& read = files.emplace_back(WeightFile{name, {}});
-    std::ifstream stream(path, std::ios::binary);
-    if (!error) read.bytes.resize(size);
-    if (error || !stream.read(read.bytes.data(), static_cast<std::streamsize>(size))) {
-      throw ConfigError(path.string() + ": can't be read");
-    }
+Weights read_weights(const NetworkFile& network, const std::filesystem::path& folder) {
+  const Reader reader(network);
+  Weights weights;
+  for (const auto& [name, end] : reader.files()) {
+    const std::filesystem::path path = folder / name;
+    const NetworkFile file(path);
+    WeightFile& read = weights.files.emplace_back(WeightFile{name, {}});
+    read.bytes.resize(std::min(end, file.size()));
+    if (!file.read(0, read.bytes)) throw ConfigError(path.string() + ": can't be read");
   }
-  return files;
+  weights.has_inner = reader.has_inner();
+  return weights;
 }
 
 NetworkState& NetworkState::operator+=(const NetworkState& other) {
@@ -266,13 +343,13 @@ std::string content_of_network(const std::filesystem::path& file) {
 
 std::uint64_t bytes_of_network(const std::filesystem::path& file) {
   std::uint64_t bytes = 0;
-  const auto add = [&](const std::filesystem::path& path) {
+  const auto add = [&](const std::filesystem::path& path, std::uint64_t most) {
     std::error_code error;
-    const auto size = std::filesystem::file_size(path, error);
-    if (!error) bytes += size;
+    const std::uint64_t size = std::filesystem::file_size(path, error);
+    if (!error) bytes += std::min(size, most);
   };
-  add(file);
-  for (const std::string& name : weight_files(file)) add(file.parent_path() / name);
+  add(file, whole_file);
+  for (const auto& [name, end] : outside_files(file)) add(file.parent_path() / name, end);
   return bytes;
 }
 

@@ -1,6 +1,7 @@
 #include "networks/onnx_session.hpp"
 
 #include <array>
+#include <filesystem>
 #include <slidestream/error.hpp>
 #include <utility>
 #include <vector>
@@ -129,10 +130,19 @@ void add_weights(const OnnxRuntime& runtime, const Options& options, std::vector
 
 void OnnxSession::load(const std::string& file, bool channels_last) {
   const Options options = options_for(runtime_, place_, channels_last);
-  std::vector<WeightFile> weights = read_weight_files(file);
-  add_weights(*runtime_, options, weights);
+  const std::filesystem::path path = file;
+  const NetworkFile network(path);
+  Weights weights = read_weights(network, path.parent_path());
+  add_weights(*runtime_, options, weights.files);
+  // The library opens files by name, and would wait for a FIFO that has taken the network's place meanwhile. What it
+  // reads by itself it finds beside the name.
+  const std::string name = weights.has_inner ? file : network.open_name();
+  // It otherwise takes that from the network's name.
+  if (path.extension() == ".ort") {
+    runtime_->call<onnx::AddSessionConfigEntry>(options.get(), "session.load_model_format", "ORT");
+  }
   session_ = make_onnx<onnx::CreateSession, onnx::Session, onnx::ReleaseSession>(runtime_, runtime_->env(),
-                                                                                 file.c_str(), options.get());
+                                                                                 name.c_str(), options.get());
 }
 
 void OnnxSession::load_channels_last(const std::string& file) {

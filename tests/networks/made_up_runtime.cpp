@@ -8,6 +8,10 @@
 #include <chrono>
 #include <cstring>
 #include <exception>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <system_error>
 #include <thread>
 
 namespace onnx = slidestream::networks::onnx;
@@ -192,7 +196,12 @@ void fill() {
       --state().sessions;
       return new onnx::Status{error.what()};
     }
-    *session = new onnx::Session{options->cuda, file};
+    std::ifstream stream(file, std::ios::binary);
+    state().content.assign(std::istreambuf_iterator<char>(stream), {});
+    // The name of what is open leads to the file's own.
+    std::error_code isnt_link;
+    const std::filesystem::path own = std::filesystem::read_symlink(file, isnt_link);
+    *session = new onnx::Session{options->cuda, isnt_link ? file : own.string()};
     return nullptr;
   });
   put<onnx::ReleaseSession>([](onnx::Session* session) {

@@ -25,6 +25,7 @@ struct MadeUpRuntime {
   std::mutex mutex;              ///< of `loaded`
   std::vector<Options> loaded;   ///< the CUDA provider's options of each network that was loaded
   int most_sessions = 1;         ///< that may be loaded at a time
+  std::string content;           ///< of the network that was loaded last
   std::atomic<int> sessions{0};  ///< that are loaded at the moment
   std::atomic<int> running{0};
   std::atomic<int> most_running{0};

@@ -531,7 +531,7 @@ class Failures(Models):
     def test_weights_that_change_while_it_runs_end_the_run(self):
         if "FAULTY_STORAGE" not in os.environ:
             self.skipTest("the library that stops the run can't stand before a sanitizer's")
-        for number, change in enumerate(("in place", "cut short")):
+        for number, change in enumerate(("in place", "cut short", "a pipe")):
             mine = self.folder / f"changed {number}"
             mine.mkdir()
             for name in "outside.onnx", "filters.bin":
@@ -546,13 +546,18 @@ class Failures(Models):
                                        stdout=subprocess.DEVNULL, env=environment)
             _, status = os.waitpid(process.pid, os.WUNTRACED)
             self.assertTrue(os.WIFSTOPPED(status), status)
-            with open(mine / "filters.bin", "r+b") as file:
-                if change == "cut short":
-                    file.truncate(0)
-                else:
-                    first = file.read(1)[0]
-                    file.seek(0)
-                    file.write(bytes([first ^ 1]))
+            if change == "a pipe":
+                # Who opens it without care waits for ever.
+                os.mkfifo(mine / "pipe")
+                os.rename(mine / "pipe", mine / "outside.onnx")
+            else:
+                with open(mine / "filters.bin", "r+b") as file:
+                    if change == "cut short":
+                        file.truncate(0)
+                    else:
+                        first = file.read(1)[0]
+                        file.seek(0)
+                        file.write(bytes([first ^ 1]))
             process.send_signal(signal.SIGCONT)
             _, told = process.communicate(timeout=time_limit(250))
             self.assertEqual(process.returncode, 3, told)

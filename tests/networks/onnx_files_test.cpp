@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -178,6 +179,102 @@ TEST_CASE("Files that no network can be are told before they are read") {
   REQUIRE(::mkfifo((own / "pipe").c_str(), 0600) == 0);
   config.model.file = (own / "pipe").string();
   CHECK(complaint(config) == "pipe: not a regular file");
+}
+
+TEST_CASE("Nobody waits for a pipe that takes the place of a network's file") {
+  const TemporaryFolder own;
+  const fs::path file = own.write("m.onnx", std::string("first"));
+  const NetworkFile open(file);
+  const NetworkState state = state_of_network(file);
+  REQUIRE(::mkfifo((own / "pipe").c_str(), 0600) == 0);
+  fs::rename(own / "pipe", file);
+  CHECK(weight_files(file).empty());
+  CHECK_FALSE(state_of_network(file) == state);
+  CHECK(bytes_of_network(file) == 0);
+  CHECK_THROWS_WITH_AS(content_of_network(file), (file.string() + ": not a regular file").c_str(), ConfigError);
+  CHECK_THROWS_WITH_AS(NetworkFile{file}, (file.string() + ": not a regular file").c_str(), ConfigError);
+  // The one that is open is the first still, by its other name, too.
+  std::string bytes(open.size(), ' ');
+  CHECK(open.read(0, bytes));
+  CHECK(bytes == "first");
+  CHECK_FALSE(open.read(1, bytes));
+  std::ifstream again(open.open_name());
+  CHECK(std::string((std::istreambuf_iterator<char>(again)), {}) == "first");
+}
+
+TEST_CASE("Nobody waits for a pipe that takes the place of a network's weights or settings") {
+  const TemporaryFolder own;
+  if (!models().empty()) {
+    const fs::path file = own / "outside.onnx";
+    fs::copy_file(models() + "/outside.onnx", file);
+    REQUIRE(::mkfifo((own / "filters.bin").c_str(), 0600) == 0);
+    const std::string expected = (own / "filters.bin").string() + ": not a regular file";
+    CHECK_THROWS_WITH_AS(read_weights(NetworkFile(file), own.path()), expected.c_str(), ConfigError);
+  }
+  // Pipes of the shell lie below /dev, too.
+  if (!fs::is_directory("/dev/shm")) return;
+  const TemporaryFolder shared("/dev/shm");
+  REQUIRE(::mkfifo((shared / "m.toml").c_str(), 0600) == 0);
+  Config config;
+  config.operators.run = {"model"};
+  config.model.file = (shared / "m.onnx").string();
+  CHECK_THROWS_WITH_AS(read_model_file(config), ((shared / "m.toml").string() + ": not a regular file").c_str(),
+                       ConfigError);
+}
+
+TEST_CASE("Of a file with weights as much is read as tensors take up") {
+  if (models().empty()) return;
+  const TemporaryFolder own;
+  const fs::path file = own / "outside.onnx";
+  fs::copy_file(models() + "/outside.onnx", file);
+  fs::copy_file(models() + "/filters.bin", own / "filters.bin");
+  const std::uint64_t named = fs::file_size(own / "filters.bin");
+  const std::uint64_t bytes = bytes_of_network(file);
+  const auto length = [&] {
+    const Weights weights = read_weights(NetworkFile(file), own.path());
+    REQUIRE(weights.files.size() == 1);
+    CHECK_FALSE(weights.has_inner);
+    return weights.files.front().bytes.size();
+  };
+  CHECK(length() == named);
+  // More than there is memory for.
+  fs::resize_file(own / "filters.bin", std::uintmax_t{1} << 42);
+  CHECK(length() == named);
+  CHECK(bytes_of_network(file) == bytes);
+}
+
+TEST_CASE("Weights of attributes are told, and those without a length are read whole") {
+  const TemporaryFolder own;
+  own.write("w", std::string("0123456789"));
+  const auto field = [](int number, const std::string& bytes) {
+    REQUIRE(bytes.size() < 128);
+    return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(bytes.size())} + bytes;
+  };
+  const auto entry = [&](const std::string& key, const std::string& value) {
+    return field(13, field(1, key) + field(2, value));
+  };
+  const auto network = [&](const std::string& model) {
+    const fs::path file = own.write("m.onnx", model);
+    return read_weights(NetworkFile(file), own.path());
+  };
+  const std::string place = entry("location", "w");
+  const std::string some = place + entry("offset", "2") + entry("length", "3");
+  const auto in_graph = [&](const std::string& tensor) { return field(7, field(5, tensor)); };
+  CHECK(network(in_graph(some)).files.front().bytes == "01234");
+  CHECK_FALSE(network(in_graph(some)).has_inner);
+  for (const std::string& all :
+       {place, place + entry("length", "0"), place + entry("length", "-1"), place + entry("length", "4x"),
+        place + entry("length", "18446744073709551615") + entry("offset", "2"), place + entry("length", "11")}) {
+    CHECK(network(in_graph(all)).files.front().bytes == "0123456789");
+  }
+  // The tensor that ends last counts; what is behind the file's end isn't there.
+  CHECK(network(in_graph(some) + in_graph(place + entry("length", "7"))).files.front().bytes == "0123456");
+  CHECK(network(in_graph(some) + in_graph(place)).files.front().bytes == "0123456789");
+  const std::string node = field(5, field(5, some));
+  CHECK(network(field(7, field(1, node))).has_inner);
+  CHECK(network(field(7, field(1, node))).files.front().bytes == "01234");
+  const std::string inner_graph = field(5, field(6, field(5, some)));
+  CHECK(network(field(7, field(1, inner_graph))).has_inner);
 }
 
 TEST_CASE("Weights lie in files of the network's folder") {

@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <memory>
@@ -22,6 +23,13 @@ using namespace slidestream::test;
 namespace {
 
 std::shared_ptr<const OnnxRuntime> runtime() { return OnnxRuntime::load(SLIDESTREAM_MADE_UP_RUNTIME); }
+
+/// A file that the library which stands in takes for a network.
+const std::string& any_file() {
+  static const TemporaryFolder folder;
+  static const std::string file = folder.write("m.onnx", std::string("made up")).string();
+  return file;
+}
 
 /// What a file of the library that stands in does and was asked for.
 MadeUpRuntime& made_up_of(const std::string& file) {
@@ -47,7 +55,7 @@ MadeUpRuntime& made_up(onnx::ElementType type) {
 /// How many of four threads ran a network at a time, at most; each waits until `wanted` did.
 int most_at_once(const Place& place, int wanted) {
   MadeUpRuntime& made = made_up(onnx::ElementType::float32);
-  const OnnxSession session(runtime(), "m.onnx", place);
+  const OnnxSession session(runtime(), any_file(), place);
   made.wanted_at_once = wanted;
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
@@ -92,7 +100,7 @@ TEST_CASE("A library that fails to begin isn't begun again, and lack of memory i
 
 TEST_CASE("On a GPU algorithms are chosen by shape, without TF32, in as much memory as there is for them") {
   const MadeUpRuntime& made = made_up(onnx::ElementType::float32);
-  const OnnxSession session(runtime(), "m.onnx", {2, std::size_t{5} << 30, 0});
+  const OnnxSession session(runtime(), any_file(), {2, std::size_t{5} << 30, 0});
   REQUIRE(made.loaded.size() == 1);
   CHECK(made.loaded.front() == MadeUpRuntime::Options{{"device_id", "2"},
                                                       {"gpu_mem_limit", "5368709120"},
@@ -104,7 +112,7 @@ TEST_CASE("On a GPU algorithms are chosen by shape, without TF32, in as much mem
 TEST_CASE("A network that takes float16 is computed with channels last, where the library knows how, and loaded once") {
   MadeUpRuntime& made = made_up(onnx::ElementType::float16);
   {
-    const OnnxSession session(runtime(), "m.onnx", {0, 1000, 0});
+    const OnnxSession session(runtime(), any_file(), {0, 1000, 0});
     REQUIRE(made.loaded.size() == 2);
     CHECK(made.loaded.front().count("prefer_nhwc") == 0);
     CHECK(made.loaded.back().at("prefer_nhwc") == "1");
@@ -114,10 +122,25 @@ TEST_CASE("A network that takes float16 is computed with channels last, where th
   CHECK(made.sessions == 0);
   made.loaded.clear();
   made.knows_channels_last = false;
-  const OnnxSession session(runtime(), "m.onnx", {0, 1000, 0});
+  const OnnxSession session(runtime(), any_file(), {0, 1000, 0});
   CHECK(made.loaded.size() == 2);
   CHECK(made.loaded.back().count("prefer_nhwc") == 0);
   CHECK(made.sessions == 1);
+}
+
+TEST_CASE("The library reads the file that was looked at, whatever takes its place meanwhile") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("m.onnx", std::string("looked at")).string();
+  MadeUpRuntime& made = made_up(onnx::ElementType::float32);
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  made.on_session = [&](const auto&, bool begins) {
+    if (begins) std::filesystem::rename(folder / "pipe", file);
+  };
+  { const OnnxSession session(runtime(), file, {}); }
+  made.on_session = {};
+  CHECK(made.content == "looked at");
+  // Now the pipe is there, and isn't waited for.
+  CHECK_THROWS_WITH_AS(OnnxSession(runtime(), file, {}), (file + ": not a regular file").c_str(), ConfigError);
 }
 
 TEST_CASE("No more batches are computed at a time on a GPU than may be, and any number on the host") {
