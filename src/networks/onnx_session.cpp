@@ -137,7 +137,7 @@ void OnnxSession::load(const std::string& file, bool channels_last) {
   // The library opens files by name, and would wait for a FIFO that has taken the network's place meanwhile. What it
   // reads by itself it finds beside the name.
   const std::string name = weights.has_inner ? file : network.open_name();
-  // It otherwise takes that from the network's name.
+  // The library tells this format by the end of the network's name, which it doesn't get.
   if (path.extension() == ".ort") {
     runtime_->call<onnx::AddSessionConfigEntry>(options.get(), "session.load_model_format", "ORT");
   }

@@ -544,6 +544,7 @@ class Failures(Models):
                            "FAULTY_ROOT": str(out / "images")}
             process = subprocess.Popen([PIPELINE, self.slide, *map(str, words)], stderr=subprocess.PIPE, text=True,
                                        stdout=subprocess.DEVNULL, env=environment)
+            self.addCleanup(process.kill)
             _, status = os.waitpid(process.pid, os.WUNTRACED)
             self.assertTrue(os.WIFSTOPPED(status), status)
             if change == "a pipe":
