@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::uint64_t most_codestream_tiles = 4096;  // OpenJPEG allocates some KiB for each before it decodes any
 constexpr unsigned most_components = 16;
+constexpr unsigned most_tile_parts = 255;  // of a tile (ISO/IEC 15444-1, A.4.2): one byte numbers and counts them
 
 /// Big-endian numbers at checked places.
 class Reader {
@@ -360,7 +361,10 @@ void check_tile_parts(const Reader& reader, std::size_t at, std::uint64_t tiles,
       ended = true;
     }
     if (length < 14 || length > reader.size() - at) throw TileError("the JPEG 2000 data end inside a tile-part");
-    ++parts[tile];
+    // Some encoders write more, and count modulo 256: the count can't tell then whether all are there.
+    if (++parts[tile] > most_tile_parts) {
+      throw TileError("a JPEG 2000 tile has more than 255 tile-parts, which the standard doesn't allow");
+    }
     if (const unsigned count = reader.u8(at + 11); count != 0) expected[tile] = static_cast<std::uint16_t>(count);
     // A tile's COD counts before the main header's.
     std::size_t packets = at;
@@ -372,8 +376,12 @@ void check_tile_parts(const Reader& reader, std::size_t at, std::uint64_t tiles,
   }
   if (!ended) throw TileError("the JPEG 2000 data end without EOC");
   for (std::size_t i = 0; i < tiles; ++i) {
-    if (parts[i] == 0 || (expected[i] != 0 && parts[i] != expected[i])) {
+    if (parts[i] == 0 || parts[i] < expected[i]) {
       throw TileError("the JPEG 2000 data end before the last tile-part");
+    }
+    if (expected[i] != 0 && parts[i] > expected[i]) {
+      throw TileError("a JPEG 2000 tile has " + std::to_string(parts[i]) + " tile-parts, and its headers say " +
+                      std::to_string(expected[i]));
     }
   }
   stream.colour_transform = std::ranges::find(transformed, true) != transformed.end();

@@ -185,6 +185,28 @@ TEST_CASE("damaged codestreams are bad") {
     shorter.insert(shorter.end(), tile.end() - 2, tile.end());  // EOC
     check_bad(shorter, "before the last tile-part");
   }
+  SUBCASE("tile-parts too many") {
+    // All but the first are empty.
+    const auto with_parts = [&](unsigned parts, unsigned said) {
+      Bytes changed = tile;
+      changed[find_marker(tile, 0x90) + 11] = static_cast<std::byte>(said);
+      changed.resize(changed.size() - 2);  // EOC
+      for (unsigned i = 1; i < parts; ++i) {
+        for (const unsigned value : {0xFFU, 0x90U, 0U, 10U, 0U, 0U, 0U, 0U, 0U, 14U, i & 255U, said, 0xFFU, 0x93U}) {
+          changed.push_back(static_cast<std::byte>(value));
+        }
+      }
+      changed.insert(changed.end(), tile.end() - 2, tile.end());
+      return changed;
+    };
+    for (const unsigned said : {0U, 3U}) CHECK(OneTile(with_parts(3, said), 33005, rgb_photometric).error().empty());
+    CHECK(OneTile(with_parts(255, 255), 33005, rgb_photometric).error().empty());
+    check_bad(with_parts(3, 2), "a JPEG 2000 tile has 3 tile-parts, and its headers say 2");
+    check_bad(with_parts(3, 4), "before the last tile-part");
+    // As OpenJPEG writes them: the count modulo 256.
+    check_bad(with_parts(256 + 72, 72), "more than 255 tile-parts, which the standard doesn't allow");
+    check_bad(with_parts(256, 0), "more than 255 tile-parts, which the standard doesn't allow");
+  }
   SUBCASE("not a codestream") { check_bad(Bytes(100, std::byte{0x41}), "neither like"); }
   SUBCASE("another size") { check_bad(encode_jpeg2000(make_picture(64, 47, 3, 1)), "decodes to 64 x 47"); }
   SUBCASE("absurd sizes in the header") {
