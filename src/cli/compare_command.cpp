@@ -17,6 +17,7 @@
 #include "cli/table.hpp"
 #include "cli/terminal.hpp"
 #include "compare/compare.hpp"
+#include "config/dump_json.hpp"
 #include "config/printable.hpp"
 #include "output/text.hpp"
 
@@ -268,7 +269,7 @@ std::string tolerance_fault(const std::string& text) {
 int compare(const CompareOptions& options) {
   const Comparison comparison = compare_runs(options.first, options.second);
   if (options.json) {
-    std::cout << comparison_json(comparison, options).dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+    std::cout << dump_json(comparison_json(comparison, options), 2) << '\n';
   } else {
     const Style style = Style::of(1);
     std::cout << comparison_text(comparison, style.terminal ? terminal_width(1) : 120, style);

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "cli/table.hpp"
+#include "config/dump_json.hpp"
 #include "config/printable.hpp"
 #include "config/quoted_text.hpp"
 #include "config/suggest.hpp"
@@ -279,7 +280,7 @@ int show_info(const InfoOptions& options) {
   }
   // Whatever fails, there is one document.
   const auto print = [&options](const Json& json) {
-    if (options.json) std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+    if (options.json) std::cout << dump_json(json, 2) << '\n';
   };
   if (slides.empty()) {
     print(options.inputs.size() == 1 ? Json() : Json::array());

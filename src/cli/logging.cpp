@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "cli/terminal.hpp"
+#include "config/dump_json.hpp"
 #include "config/printable.hpp"
 
 namespace slidestream::cli {
@@ -92,7 +93,7 @@ class StderrSink : public spdlog::sinks::base_sink<std::mutex> {
     const nlohmann::ordered_json json = {{"time", time_text(message.time, "%Y-%m-%dT%H:%M:%SZ")},
                                          {"level", std::string(level.data(), level.size())},
                                          {"message", std::string(message.payload.data(), message.payload.size())}};
-    return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    return dump_json(json, -1);
   }
 
   std::string plain_line(const spdlog::details::log_msg& message) const {

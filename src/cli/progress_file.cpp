@@ -11,6 +11,7 @@
 
 #include "cli/image_file.hpp"
 #include "cli/shortage.hpp"
+#include "config/dump_json.hpp"
 #include "config/read_file.hpp"
 #include "output/atomic_file.hpp"
 
@@ -151,7 +152,7 @@ void ProgressFile::write(const Progress& progress, const Share& share) {
   if (!ours_()) return;
   try {
     AtomicFile file(file_, LinkTarget::anything);
-    file.write(progress_json(progress, share, process_).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    file.write(dump_json(progress_json(progress, share, process_), 2) + "\n");
     file.replace();
   } catch (const std::exception& error) {
     // Once: nobody's results depend on it.

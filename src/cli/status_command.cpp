@@ -16,6 +16,7 @@
 
 #include "cli/progress_file.hpp"
 #include "cli/terminal.hpp"
+#include "config/dump_json.hpp"
 #include "config/printable.hpp"
 #include "ledger/database.hpp"
 #include "ledger/status.hpp"
@@ -133,7 +134,7 @@ std::string damage_text(const LedgerStatus& status, const Style& style) {
   return text;
 }
 
-std::string dumped(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); }
+std::string dumped(const Json& json) { return dump_json(json, 2); }
 
 /// With a margin before all lines but the first.
 std::string indented(const Json& json, const char* margin) {

@@ -6,6 +6,7 @@
 #include <slidestream/pipeline.hpp>
 
 #include "config/bounded_json.hpp"
+#include "config/dump_json.hpp"
 #include "config/keys.hpp"
 #include "output/statistics_json.hpp"
 #include "output/text.hpp"
@@ -86,10 +87,6 @@ Json overlap_json(const Overlap& overlap) {
           {"devices", std::move(devices)}};
 }
 
-/// Paths may hold bytes that aren't UTF-8, which JSON can't: they become U+FFFD here, and stay as they are in
-/// slides.csv.
-std::string dump(const Json& json, int indent) { return json.dump(indent, ' ', false, Json::error_handler_t::replace); }
-
 /// A path as a key: no two paths have the same.
 std::string json_key(const std::string& path, const Json& object) {
   std::string key = json_text(path);
@@ -130,19 +127,19 @@ std::string corpus_json(const Config& config, const RunResult& result, const Cor
     Json& maps = corpus["maps"] = Json::object();
     for (const auto& [path, file] : found.maps) maps[json_key(path, maps)] = file;
   }
-  if (!config.operators.runs("spectrum")) return dump(corpus, 2) + "\n";
+  if (!config.operators.runs("spectrum")) return dump_json(corpus, 2) + "\n";
   std::vector<std::uint64_t> histogram = found.sums.histogram;
   histogram.resize(static_cast<std::size_t>(config.analysis.bins));
   // On one line each: a person reads the rest, a program this.
-  std::string text = dump(corpus, 2);
+  std::string text = dump_json(corpus, 2);
   text.resize(text.rfind('\n'));
   const Json statistics = statistics_json(config.analysis, found.sums);
   for (const auto& [name, statistic] : statistics.items()) {
     text += (name == statistics.begin().key() ? ",\n  \"statistics\": {\n    \"" : ",\n    \"") + name +
-            "\": " + dump(statistic, -1);
+            "\": " + dump_json(statistic, -1);
   }
   if (!statistics.empty()) text += "\n  }";
-  return text + ",\n  \"histogram\": " + dump(histogram, -1) + "\n}\n";
+  return text + ",\n  \"histogram\": " + dump_json(Json(histogram), -1) + "\n}\n";
 }
 
 }  // namespace slidestream

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "config/dump_json.hpp"
 #include "output/atomic_file.hpp"
 
 namespace slidestream {
@@ -21,9 +22,7 @@ namespace {
 constexpr int host_process = 1;
 
 /// JSON text of any bytes: those that aren't UTF-8 become U+FFFD.
-std::string json_string(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+std::string json_string(const std::string& text) { return dump_json(nlohmann::json(text), -1); }
 
 /// Events as text, handed to the file in pieces: a trace can be larger than what should be held twice.
 class EventWriter {

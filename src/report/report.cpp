@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "config/bounded_json.hpp"
+#include "config/dump_json.hpp"
 #include "config/keys.hpp"
 #include "output/atomic_file.hpp"
 #include "output/corpus_json.hpp"
@@ -460,7 +461,7 @@ class Builder {
   }
 
   /// Paths may hold bytes that aren't UTF-8, which JSON can't.
-  static std::string dumped(const Json& data) { return data.dump(-1, ' ', false, Json::error_handler_t::replace); }
+  static std::string dumped(const Json& data) { return dump_json(data, -1); }
 
   void write_page(const Json& data) {
     const std::string html = page(dumped(data));

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "codec/zstd_compressor.hpp"
+#include "config/dump_json.hpp"
 #include "sink/image_formats.hpp"
 
 namespace slidestream {
@@ -11,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string text_of(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string text_of(const Json& json) { return dump_json(json, 2) + "\n"; }
 
 std::string base64(const std::vector<std::byte>& bytes) {
   constexpr const char* digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

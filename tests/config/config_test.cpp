@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <slidestream/config.hpp>
 #include <slidestream/error.hpp>
@@ -8,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "config/dump_json.hpp"
 #include "config/keys.hpp"
 #include "config/printable.hpp"
 #include "config/suggest.hpp"
@@ -94,6 +96,20 @@ TEST_CASE("every key is printed with its comment, and every comment names the de
 }
 
 TEST_CASE("an empty file is the defaults") { CHECK(to_toml(parse_config("", "empty")) == to_toml(Config{})); }
+
+TEST_CASE("JSON escapes what steers a terminal, and keeps other scripts") {
+  const auto text = [](const std::string& name) { return dump_json(nlohmann::json(name), -1); };
+  CHECK(text("\x1b\n\"\x7f|") == R"("\u001b\n\"\u007f|")");
+  CHECK(text("\u0080\u009b|\u00a0\u00e5\u4e2d\U0001f600") == "\"\\u0080\\u009b|\u00a0\u00e5\u4e2d\U0001f600\"");
+  CHECK(text("\u061c\u200e\u2028\u2029\u202a\u202e") == R"("\u061c\u200e\u2028\u2029\u202a\u202e")");
+  CHECK(text("\u2066\u2069a") == R"("\u2066\u2069a")");
+  CHECK(text("\u2027\u202f\u2065\u206a") == "\"\u2027\u202f\u2065\u206a\"");
+  CHECK(text("M\xfcller\x9b") == "\"M\ufffdller\ufffd\"");
+  const nlohmann::ordered_json object = {{"b\u202e", {1, "\u2028"}}, {"a", nullptr}};
+  CHECK(dump_json(object, -1) == R"({"b\u202e":[1,"\u2028"],"a":null})");
+  CHECK(dump_json(object, 1) == "{\n \"b\\u202e\": [\n  1,\n  \"\\u2028\"\n ],\n \"a\": null\n}");
+  CHECK(nlohmann::ordered_json::parse(dump_json(object, 2)) == object);
+}
 
 TEST_CASE("text that is shown doesn't steer the terminal") {
   CHECK(printable("a\x1b[2J\n\t\x7f|") == "a?[2J???|");
