@@ -100,6 +100,13 @@ class Usage(Case):
         self.assertEqual(result.returncode, 2)
         self.assertIn("pipeline --help", result.stderr)
 
+    def test_too_small_a_stack_is_said(self):
+        for kib, status in (20, 2), (80, 2), (255, 2), (256, 0):
+            words = ["sh", "-c", f'ulimit -S -s {kib} && exec "$0" --version', PIPELINE]
+            result = subprocess.run(words, capture_output=True, text=True, env=ENVIRONMENT)
+            self.assertEqual(result.returncode, status, (kib, result.stderr))
+            self.assertEqual("error: the limit of the stack is below 256 KiB" in result.stderr, status == 2)
+
     def test_help_says_when_shortage_is_which_status(self):
         text = " ".join(run("--help").stdout.split())
         self.assertIn("too little before a slide was begun: the same command resumes", text)
