@@ -40,7 +40,7 @@ std::string backend_line(const RunForecast& forecast) {
 }
 
 std::string host_line(const RunForecast& forecast) {
-  std::string text = memory_text(forecast.host_bytes()) + " at most: ";
+  std::string text = memory_text(forecast.host_bytes()) + " at most, besides the program and its threads: ";
   text += std::to_string(forecast.slots) + (forecast.slots == 1 ? " slot of " : " slots of ") +
           memory_text(forecast.host_slot_bytes);
   if (forecast.staging_bytes > 0) text += ", " + memory_text(forecast.staging_bytes) + " pinned for copies to the GPU";

@@ -51,7 +51,8 @@ TEST_CASE("a warning before a run has the number of the dry run") {
   REQUIRE(planned != at_least);
   CHECK(memory_warning(forecast, limits).starts_with("this run may take " + planned + " of memory, and "));
   CHECK(memory_warning(config, {slide}, limits) == memory_warning(forecast, limits));
-  CHECK(forecast_text(config, forecast, 120, {}).find(planned + " at most: ") != std::string::npos);
+  CHECK(forecast_text(config, forecast, 120, {}).find(planned + " at most, besides the program and its threads: ") !=
+        std::string::npos);
   // More slides than are looked at before a run.
   const std::vector<std::string> many(1000, slide);
   CHECK(memory_warning(config, many, limits).starts_with("this run may take more than " + at_least + " of memory, "));
