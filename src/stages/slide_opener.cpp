@@ -133,19 +133,23 @@ void SlideOpener::begin(SlideRun& run, SlideAttempt& attempt) {
   run.slide = Slide::open(run.path, options);
   tell_of_opening(run);
   describe(run);
-  prepare_operators(run, give_up);
   run.decode_on_device = context_.gpus != nullptr && context_.gpus->decodes(*run.slide, run.level);
   if (!run.decode_on_device && !context_.operators.empty()) {
     check_decode_memory(context_.config, *run.slide, run.level, [&] { plan_of(run); });
   }
-  plan(run);
+  // Small levels may take minutes to decode: whether the slide fits is known before.
+  std::optional<LevelPlan> planned = plan_of(run);
+  prepare_operators(run, give_up);
+  // Levels are made elsewhere then.
+  if (run.lacks_any()) planned = plan_of(run);
+  keep_plan(run, std::move(planned));
   begin_result(run);
   begin_files(run);
 }
 
-/// Cuts the slide into strips and chains, where an operator reads its pixels.
-void SlideOpener::plan(SlideRun& run) const {
-  if (auto planned = plan_of(run)) {
+/// Takes the strips and chains that the slide is cut into, where an operator reads its pixels.
+void SlideOpener::keep_plan(SlideRun& run, std::optional<LevelPlan> planned) const {
+  if (planned) {
     run.plan = std::move(*planned);
     const Level& level = run.slide->info().levels[run.level];
     context_.pixels_started += static_cast<std::uint64_t>(level.width * level.height);

@@ -39,7 +39,7 @@ class SlideOpener {
   bool may_retry_storage(SlideRun& run, const SlideAttempt& attempt, bool no_descriptor);
   void tell_of_shortage(const SlideRun& run);
   void begin(SlideRun& run, SlideAttempt& attempt);
-  void plan(SlideRun& run) const;
+  void keep_plan(SlideRun& run, std::optional<LevelPlan> planned) const;
   std::optional<LevelPlan> plan_of(SlideRun& run) const;
   bool reads_pixels(const SlideRun& run) const;
   void begin_result(SlideRun& run) const;

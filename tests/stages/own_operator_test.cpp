@@ -46,7 +46,7 @@ class OwnKernel final : public HostKernel {
   }
 };
 
-class OwnOperator final : public Operator {
+class OwnOperator : public Operator {
  public:
   std::string name() const override { return "own"; }
   PixelFormat input() const override { return luminance_format; }
@@ -94,4 +94,36 @@ TEST_CASE("a caller's operator runs in place of those that the configuration nam
     }
   }
   CHECK(wrong == 0);
+}
+
+namespace {
+
+class CountingOperator final : public OwnOperator {
+ public:
+  std::shared_ptr<const SlideParameters> prepare(const SlideContext& /*context*/) const override {
+    ++prepared;
+    return nullptr;
+  }
+  mutable int prepared = 0;
+};
+
+}  // namespace
+
+TEST_CASE("operators don't prepare for a slide whose rows don't fit a slot") {
+  const test::TemporaryFolder folder;
+  write_synthetic_slide(folder / "a.svs", {.width = 4000, .height = 300, .seed = 3, .levels = 1});
+  Config config = test::config_for(Backend::cpu);
+  config.output.dir = (folder / "out").string();
+  config.output.maps = MapFormat::none;
+  for (const bool fits : {false, true}) {
+    config.pipeline.memory_mib = fits ? 64 : 1;
+    const auto op = std::make_shared<CountingOperator>();
+    RunControl control;
+    control.operators = {op};
+    const SlideResult slide = run_pipeline(config, {(folder / "a.svs").string()}, control).slides.at(0);
+    CAPTURE(slide.error);
+    CHECK(slide.done == fits);
+    CHECK((slide.error.find("of full width, as images need it, doesn't fit a slot") != std::string::npos) != fits);
+    CHECK(op->prepared == (fits ? 1 : 0));
+  }
 }
