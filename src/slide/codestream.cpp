@@ -341,7 +341,7 @@ std::optional<bool> read_part_header(const Reader& reader, std::size_t& at, std:
 
 /// Walks the tile-parts from `at` to the end of the codestream.
 void check_tile_parts(const Reader& reader, std::size_t at, std::uint64_t tiles, Codestream& stream, Coding& coding) {
-  std::vector<std::uint16_t> parts(tiles), expected(tiles);
+  std::vector<std::uint32_t> parts(tiles), expected(tiles);
   std::vector<bool> transformed(tiles, stream.colour_transform);
   bool ended = false;
   while (!ended && at < reader.size()) {
@@ -361,11 +361,8 @@ void check_tile_parts(const Reader& reader, std::size_t at, std::uint64_t tiles,
       ended = true;
     }
     if (length < 14 || length > reader.size() - at) throw TileError("the JPEG 2000 data end inside a tile-part");
-    // Some encoders write more, and count modulo 256: the count can't tell then whether all are there.
-    if (++parts[tile] > most_tile_parts) {
-      throw TileError("a JPEG 2000 tile has more than 255 tile-parts, which the standard doesn't allow");
-    }
-    if (const unsigned count = reader.u8(at + 11); count != 0) expected[tile] = static_cast<std::uint16_t>(count);
+    ++parts[tile];
+    if (const unsigned count = reader.u8(at + 11); count != 0) expected[tile] = count;
     // A tile's COD counts before the main header's.
     std::size_t packets = at;
     const std::size_t end = at + length;
@@ -378,6 +375,10 @@ void check_tile_parts(const Reader& reader, std::size_t at, std::uint64_t tiles,
   for (std::size_t i = 0; i < tiles; ++i) {
     if (parts[i] == 0 || parts[i] < expected[i]) {
       throw TileError("the JPEG 2000 data end before the last tile-part");
+    }
+    // Some encoders count modulo 256: that can't tell whether all are there.
+    if (expected[i] != 0 && parts[i] > most_tile_parts) {
+      throw TileError("a JPEG 2000 tile has more than 255 tile-parts, which the standard doesn't allow");
     }
     if (expected[i] != 0 && parts[i] > expected[i]) {
       throw TileError("a JPEG 2000 tile has " + std::to_string(parts[i]) + " tile-parts, and its headers say " +
