@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <exception>
@@ -13,6 +12,7 @@
 #include <system_error>
 
 #include "cli/command.hpp"
+#include "config/operator_files.hpp"
 #include "system/descriptors.hpp"
 #include "system/full_storage.hpp"
 
@@ -76,8 +76,7 @@ inline std::size_t needed_descriptors(const Config& config, std::size_t slides) 
   const bool are_folders =
       format == ImageFormat::ome_zarr || format == ImageFormat::dzi || format == ImageFormat::dicom;
   if (!are_folders) return of_run;
-  constexpr std::array makers = {"identity", "sobel", "gaussian", "stain", "model"};
-  const auto images = std::ranges::count_if(makers, [&](const char* name) { return config.operators.runs(name); });
+  const auto images = std::ranges::count_if(config.operators.run, may_make_image);
   return of_run + std::min<std::size_t>(slides, 2) * static_cast<std::size_t>(images) * of_folder;
 }
 

@@ -5,6 +5,7 @@
 #include <slidestream/error.hpp>
 
 #include "config/keys.hpp"
+#include "config/operator_files.hpp"
 #include "config/positive_number.hpp"
 #include "config/read_file.hpp"
 #include "config/suggest.hpp"
@@ -392,8 +393,7 @@ void apply_setting(Config& config, std::string_view assignment) {
 void resolve_image_format(Config& config) {
   if (config.image.format != ImageFormat::automatic) return;
   // A network's features are no image; what it gives isn't known yet, and to have a format then changes nothing.
-  const auto makes_image = [](const std::string& op) { return op != "spectrum" && op != "tissue" && op != "volume"; };
-  if (std::ranges::any_of(config.operators.run, makes_image)) config.image.format = ImageFormat::ome_tiff;
+  if (std::ranges::any_of(config.operators.run, may_make_image)) config.image.format = ImageFormat::ome_tiff;
 }
 
 void validate(const Config& config) {

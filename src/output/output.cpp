@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstdint>
@@ -11,6 +10,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "config/operator_files.hpp"
 #include "config/read_file.hpp"
 #include "output/atomic_file.hpp"
 #include "output/corpus_json.hpp"
@@ -126,12 +126,9 @@ void prepare_output(const Config& config) {
 
 namespace {
 
-/// Whether operators write into `images`. What a network of a file gives isn't known until it is loaded.
-bool writes_images(const Config& config) {
-  constexpr std::array always = {"identity", "sobel", "gaussian", "stain", "tissue"};
-  if (std::ranges::any_of(always, [&](const char* name) { return config.operators.runs(name); })) return true;
-  const ModelOutput output = config.model.output;
-  return config.operators.runs("model") && output != ModelOutput::automatic && output != ModelOutput::vector;
+bool writes_into_images(const Config& config) {
+  return std::ranges::any_of(config.operators.run,
+                             [&](const std::string& name) { return surely_writes_into_images(name, config.model); });
 }
 
 /// Why no file can be made in a folder that may not be there yet; empty: nothing is known.
@@ -153,7 +150,7 @@ std::string fault_of_folders(const Config& config) {
   const fs::path folder = config.output.dir;
   std::string fault;
   if (config.output.maps != MapFormat::none) fault = fault_of_folder(folder / "maps");
-  if (fault.empty() && writes_images(config)) fault = fault_of_folder(folder / "images");
+  if (fault.empty() && writes_into_images(config)) fault = fault_of_folder(folder / "images");
   return fault;
 }
 

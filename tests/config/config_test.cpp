@@ -383,4 +383,11 @@ TEST_CASE("images are OME-TIFF where an operator makes some and nothing else is 
   config.image.format = ImageFormat::none;
   resolve_image_format(config);
   CHECK(config.image.format == ImageFormat::none);
+  for (const std::string_view name : operator_names) {
+    INFO(name);
+    Config one;
+    one.operators.run = {std::string(name)};
+    resolve_image_format(one);
+    CHECK((one.image.format == ImageFormat::ome_tiff) == (name != "spectrum" && name != "tissue"));
+  }
 }

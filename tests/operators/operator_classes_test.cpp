@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "config/operator_files.hpp"
 #include "operators/gaussian/gaussian.hpp"
 #include "operators/registry.hpp"
 #include "operators/sobel/sobel.hpp"
@@ -83,6 +84,32 @@ TEST_CASE("Every operator says how it computes, and only tissue wants no pixels"
     for (const Product& product : op->products()) products.insert(product.name);
     CHECK(products.size() == op->products().size());
   }
+}
+
+TEST_CASE("What is known beforehand of an operator's files is what it makes") {
+  for (const std::string_view name : operator_names) {
+    if (name == "model") continue;
+    const auto op = make_operators(running(std::string(name))).at(0);
+    INFO(op->name());
+    const auto makes = [&op](Product::Kind kind) {
+      const std::vector<Product> products = op->products();
+      return std::ranges::any_of(products, [kind](const Product& product) { return product.kind == kind; });
+    };
+    const bool image = makes(Product::Kind::image);
+    const bool file = makes(Product::Kind::file);
+    CHECK(may_make_image(name) == image);
+    CHECK(surely_writes_into_images(name, {}) == (image || file));
+    CHECK((files_in_images(name) == FilesInImages::others) == (file && !image));
+  }
+  // What a network gives is known where it is set.
+  CHECK(may_make_image("model"));
+  ModelConfig model;
+  CHECK_FALSE(surely_writes_into_images("model", model));
+  model.output = ModelOutput::vector;
+  CHECK_FALSE(surely_writes_into_images("model", model));
+  model.output = ModelOutput::classes;
+  CHECK(surely_writes_into_images("model", model));
+  for (const std::string_view other : {"volume", "soble"}) CHECK(files_in_images(other) == FilesInImages::none);
 }
 
 TEST_CASE("identity gives the pixels, in colour or as luminance") {
