@@ -24,7 +24,8 @@ struct DeviceStatistics {
   std::size_t tissue_clipped = 0;
   std::size_t tissue_histogram = 0;
 
-  /// \throws ConfigError naming a statistic that is asked for and has no kernel.
+  /// Has places for the statistics of `Statistic::computes_on_gpus`. A run with others doesn't come here.
+  /// \throws ConfigError naming another one that is asked for.
   explicit DeviceStatistics(const AnalysisConfig& config) : counters(statistic_counters(config)) {
     for (const PlacedStatistic& placed : placed_statistics(config)) {
       if (placed.statistic->name == radial_name) {

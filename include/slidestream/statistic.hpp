@@ -58,6 +58,8 @@ struct Statistic {
   std::size_t (*counters)(const AnalysisConfig& config);
   /// Computes its results from the sums and from its own counters. Names and sizes don't depend on the sums.
   Findings (*findings)(const AnalysisConfig& config, const SpectrumSums& sums, std::span<const Int128> counters);
+  /// Whether GPUs can compute its counters. False: `pipeline.backend = "auto"` takes the CPU, and "cuda" is an error.
+  bool computes_on_gpus = false;
 };
 
 /// All statistics.

@@ -73,6 +73,14 @@ void check_labels(const Operators& operators, const SlideInfo& info, const Confi
   if (first != nullptr) std::rethrow_exception(first);
 }
 
+std::string why_not_on_gpus(std::span<const PlacedStatistic> statistics) {
+  for (const PlacedStatistic& placed : statistics) {
+    if (placed.statistic->computes_on_gpus) continue;
+    return "analysis." + std::string(placed.statistic->name) + " is computed on the CPU";
+  }
+  return "";
+}
+
 std::string why_not_on_gpus(const Config& config, const Operators& operators) {
   if (config.image.copy_levels == CopyLevels::shrink_on_load) return "tiles are decoded at half size on the CPU";
   bool reads = false;
@@ -81,7 +89,8 @@ std::string why_not_on_gpus(const Config& config, const Operators& operators) {
     if (!op->computes_on_gpus()) return "the operator " + op->name() + " is computed on the CPU";
     reads = true;
   }
-  return reads ? "" : "no operator reads the level's pixels";
+  if (!reads) return "no operator reads the level's pixels";
+  return place_of_spectrum(operators) ? why_not_on_gpus(placed_statistics(config.analysis)) : "";
 }
 
 }  // namespace slidestream

@@ -3,12 +3,14 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <slidestream/config.hpp>
 #include <slidestream/operator.hpp>
 #include <slidestream/slide.hpp>
+#include <slidestream/statistic.hpp>
 
 #include "planning/strip_plan.hpp"
 
@@ -42,7 +44,10 @@ void check_labels(const Operator& op, const SlideInfo& info, const Config& confi
 /// As `check_labels` of the first operator, where it refuses the slide and so do all others.
 void check_labels(const Operators& operators, const SlideInfo& info, const Config& config);
 
-/// One clause naming an operator or setting that keeps a run off GPUs; empty: GPUs compute all operators.
+/// One clause naming an operator, statistic or setting that keeps a run off GPUs; empty: GPUs compute all of it.
 std::string why_not_on_gpus(const Config& config, const Operators& operators);
+
+/// The same of the spectrum's statistics alone.
+std::string why_not_on_gpus(std::span<const PlacedStatistic> statistics);
 
 }  // namespace slidestream

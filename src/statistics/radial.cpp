@@ -170,7 +170,7 @@ StatisticEntry radial_statistic() {
   return {{radial_name, "Radial profile",
            "Writes radial.npy: means over rings of |k|, rounded to 0 to N/2. Memory: 6 bytes per coefficient of a "
            "window and thread, 8 with linear. Default false.",
-           "", counters, findings},
+           "", counters, findings, /*computes_on_gpus=*/true},
           make_collector};
 }
 

@@ -98,7 +98,7 @@ StatisticEntry split_statistic() {
            "Also counts windows with at least tissue.share of tissue, and others, apart: in slides.csv, "
            "tissue_histograms.npy and background_histograms.npy. Memory: 16 bytes per bin, slide and thread. "
            "Default false.",
-           "tissue", counters, findings}};
+           "tissue", counters, findings, /*computes_on_gpus=*/true}};
 }
 
 }  // namespace slidestream
