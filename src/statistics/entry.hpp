@@ -5,7 +5,9 @@
 #include <slidestream/statistic.hpp>
 
 /// \file
-/// The list of statistics, with what the engines want of them.
+/// The list of statistics, with what the engines want of them. What a statistic's source has for itself is in an
+/// unnamed namespace within one of the statistic's name: builds compile several sources as one, and each has its
+/// `counters`.
 
 namespace slidestream {
 

@@ -13,6 +13,7 @@
 
 namespace slidestream {
 
+namespace radial {
 namespace {
 
 /// Decibels of windows up to 4096 stay below 200 in size: so many windows fit 32 bits.
@@ -32,7 +33,7 @@ class DecibelCollector final : public ValueCollector {
     const std::size_t nowhere = rings_.size() - 1;
     for (std::size_t i = 0; i < layout.places; ++i) {
       const ValuePlace place = layout.place(i);
-      const std::size_t ring = ring_of(place.kx, place.ky);
+      const std::size_t ring = radial_ring_of(place.kx, place.ky);
       const bool counts = place.weight > 0 && ring < radial_rings(config.window);
       cells_[i] = static_cast<std::uint16_t>(counts ? 2 * ring + static_cast<std::size_t>(place.weight - 1) : nowhere);
     }
@@ -82,7 +83,7 @@ class MagnitudeCollector final : public ValueCollector {
       : layout_(layout), rings_(radial_rings(config.window)), cells_(layout.places) {
     for (std::size_t i = 0; i < layout.places; ++i) {
       const ValuePlace place = layout.place(i);
-      const std::size_t ring = ring_of(place.kx, place.ky);
+      const std::size_t ring = radial_ring_of(place.kx, place.ky);
       if (place.weight > 0 && ring < rings_.size()) cells_[i] = {static_cast<std::uint16_t>(ring), place.weight};
     }
   }
@@ -121,7 +122,7 @@ const std::vector<std::uint64_t>& counts_of(int window) {
   static std::map<int, std::vector<std::uint64_t>> known;
   const std::lock_guard lock(mutex);
   std::vector<std::uint64_t>& counts = known[window];
-  if (counts.empty()) counts = ring_counts(window);
+  if (counts.empty()) counts = radial_ring_counts(window);
   return counts;
 }
 
@@ -144,21 +145,22 @@ Findings findings(const AnalysisConfig& config, const SpectrumSums& sums, std::s
 }
 
 }  // namespace
+}  // namespace radial
 
-std::size_t ring_of(int kx, int ky) noexcept {
+std::size_t radial_ring_of(int kx, int ky) noexcept {
   const double x = kx;
   const double y = ky;
   return static_cast<std::size_t>(std::lround(std::sqrt(x * x + y * y)));
 }
 
-std::vector<std::uint64_t> ring_counts(int window) {
+std::vector<std::uint64_t> radial_ring_counts(int window) {
   const int half = window / 2;
   std::vector<std::uint64_t> counts(radial_rings(window));
   // One quarter stands for all: 0 and N/2 are their own mirror images.
   const auto times = [half](int k) { return k == 0 || k == half ? 1U : 2U; };
   for (int ky = 0; ky <= half; ++ky) {
     for (int kx = 0; kx <= half; ++kx) {
-      const std::size_t ring = ring_of(kx, ky);
+      const std::size_t ring = radial_ring_of(kx, ky);
       if (ring >= counts.size()) break;
       counts[ring] += times(kx) * times(ky);
     }
@@ -170,8 +172,8 @@ StatisticEntry radial_statistic() {
   return {{radial_name, "Radial profile",
            "Writes radial.npy: means over rings of |k|, rounded to 0 to N/2. Memory: 6 bytes per coefficient of a "
            "window and thread, 8 with linear. Default false.",
-           "", counters, findings, /*computes_on_gpus=*/true},
-          make_collector};
+           "", radial::counters, radial::findings, /*computes_on_gpus=*/true},
+          radial::make_collector};
 }
 
 }  // namespace slidestream

@@ -24,9 +24,9 @@ constexpr std::size_t radial_rings(int window) noexcept { return static_cast<std
 
 /// The ring of a coefficient; at least `radial_rings` where it is beyond them. |k| is the root of a whole number, and
 /// so never half-way between two rings.
-std::size_t ring_of(int kx, int ky) noexcept;
+std::size_t radial_ring_of(int kx, int ky) noexcept;
 
 /// Coefficients of a window by ring, of all N x N.
-std::vector<std::uint64_t> ring_counts(int window);
+std::vector<std::uint64_t> radial_ring_counts(int window);
 
 }  // namespace slidestream

@@ -9,6 +9,7 @@
 
 namespace slidestream {
 
+namespace split {
 namespace {
 
 std::size_t counters(const AnalysisConfig& config) { return split_histogram + static_cast<std::size_t>(config.bins); }
@@ -45,6 +46,7 @@ Findings findings(const AnalysisConfig& config, const SpectrumSums& sums, std::s
 }
 
 }  // namespace
+}  // namespace split
 
 PlacedStatistic split_of(const AnalysisConfig& config) {
   for (const PlacedStatistic& placed : placed_statistics(config)) {
@@ -98,7 +100,7 @@ StatisticEntry split_statistic() {
            "Also counts windows with at least tissue.share of tissue, and others, apart: in slides.csv, "
            "tissue_histograms.npy and background_histograms.npy. Memory: 16 bytes per bin, slide and thread. "
            "Default false.",
-           "tissue", counters, findings, /*computes_on_gpus=*/true}};
+           "tissue", split::counters, split::findings, /*computes_on_gpus=*/true}};
 }
 
 }  // namespace slidestream

@@ -192,7 +192,7 @@ void check_more(Kernel plain, Kernel more, unsigned threads) {
   config.statistics = {"radial"};
   const test::Outcome on_cpu = test::run_whole(*make_spectrum_engine(config), image, config);
   const std::vector<double> definition = test::reference_spectrum(image, config).radial;
-  const std::vector<std::uint64_t> counts = ring_counts(side);
+  const std::vector<std::uint64_t> counts = radial_ring_counts(side);
   for (std::size_t ring = 0; ring < rings.size(); ++ring) {
     INFO("ring ", ring);
     const double values = static_cast<double>(counts[ring]) * columns * rows;
@@ -229,12 +229,12 @@ TEST_CASE("the Hopper build's threads split windows and sum over rings") {
 TEST_CASE("rings' sums in 32 bits hold what lies between two times that they are taken out") {
   for (int ky = 0; ky <= side / 2; ++ky) {
     for (int kx = 0; kx <= side / 2; ++kx)
-      CHECK(RingCounter::ring_of(kx * kx + ky * ky) == static_cast<int>(ring_of(kx, ky)));
+      CHECK(RingCounter::ring_of(kx * kx + ky * ky) == static_cast<int>(radial_ring_of(kx, ky)));
   }
   Run run = make_run(test::textured_image(256, 256, 1), 1, 1);
   ask_for_more(run, {}, 2);
   // No ring of a block has more values of a window than the outermost in the half spectrum.
-  const std::uint64_t values = ring_counts(side).back() / 2 * RingCounter::most_windows;
+  const std::uint64_t values = radial_ring_counts(side).back() / 2 * RingCounter::most_windows;
   constexpr float largest = 24.0F;
   std::int64_t value = 0;
   test::emulator::run_block(0, 1, 32, [&] {
@@ -273,7 +273,7 @@ TEST_CASE("rings of spectra in memory are summed as the host sums them") {
     for (std::size_t i = 0; i < spectra.size(); ++i) {
       const std::size_t kx = i % half;
       const std::size_t ky = std::min(i / half % rows, rows - i / half % rows);
-      const std::size_t ring = ring_of(static_cast<int>(kx), static_cast<int>(ky));
+      const std::size_t ring = radial_ring_of(static_cast<int>(kx), static_cast<int>(ky));
       float2 f = spectra[i];
       if (i % (half * rows) == 0) f.x += static_cast<float>(luminance_offset * window * window);
       const std::int64_t value = std::llrint(value_of<ValueKind::db>(f) * 256.0F);

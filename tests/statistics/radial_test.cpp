@@ -43,22 +43,22 @@ void check(EngineKind kind, const AnalysisConfig& config, const Image& image, do
 }  // namespace
 
 TEST_CASE("rings hold the whole numbers nearest to |k|, and no corner") {
-  CHECK(ring_of(0, 0) == 0);
-  CHECK(ring_of(1, 1) == 1);
-  CHECK(ring_of(-3, 4) == 5);
-  CHECK(ring_of(1, 2) == 2);
-  CHECK(ring_of(-2, -2) == 3);
-  CHECK(ring_of(128, 11) == 128);
-  CHECK(ring_of(128, 12) == 129);
+  CHECK(radial_ring_of(0, 0) == 0);
+  CHECK(radial_ring_of(1, 1) == 1);
+  CHECK(radial_ring_of(-3, 4) == 5);
+  CHECK(radial_ring_of(1, 2) == 2);
+  CHECK(radial_ring_of(-2, -2) == 3);
+  CHECK(radial_ring_of(128, 11) == 128);
+  CHECK(radial_ring_of(128, 12) == 129);
   for (const int window : {8, 10, 64}) {
     std::vector<std::uint64_t> expected(static_cast<std::size_t>(window) / 2 + 1);
     for (int ky = -window / 2 + 1; ky <= window / 2; ++ky) {
       for (int kx = -window / 2 + 1; kx <= window / 2; ++kx) {
-        const std::size_t ring = ring_of(kx, ky);
+        const std::size_t ring = radial_ring_of(kx, ky);
         if (ring < expected.size()) ++expected[ring];
       }
     }
-    CHECK(ring_counts(window) == expected);
+    CHECK(radial_ring_counts(window) == expected);
   }
 }
 
