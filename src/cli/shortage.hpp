@@ -13,6 +13,7 @@
 
 #include "cli/command.hpp"
 #include "config/operator_files.hpp"
+#include "sink/image_formats.hpp"
 #include "system/descriptors.hpp"
 #include "system/full_storage.hpp"
 
@@ -72,10 +73,8 @@ inline std::string cause_of(const std::exception& error, const std::string& subj
 inline std::size_t needed_descriptors(const Config& config, std::size_t slides) {
   constexpr std::size_t of_run = 8;
   constexpr std::size_t of_folder = 24;
-  const ImageFormat format = config.image.format;
-  const bool are_folders =
-      format == ImageFormat::ome_zarr || format == ImageFormat::dzi || format == ImageFormat::dicom;
-  if (!are_folders) return of_run;
+  const ImageFormatTraits& format = traits_of(config.image.format);
+  if (!format.is_folder && *format.tiles_folder == '\0') return of_run;
   const auto images = std::ranges::count_if(config.operators.run, may_make_image);
   return of_run + std::min<std::size_t>(slides, 2) * static_cast<std::size_t>(images) * of_folder;
 }

@@ -12,7 +12,16 @@
 
 /// \file
 /// What formats of images there are, and what goes into which. A format is a sink, its `ImageFormatTraits` in
-/// image_formats.cpp, and a name in the configuration's key `image.format`. Nothing else tells formats apart.
+/// image_formats.cpp, and a name in the configuration's key `image.format`. To make an image takes nothing else.
+///
+/// Some who look at finished or unfinished images tell formats apart by names and marks. A new format may need a line:
+/// - cli/own_marks.cpp: whether this program made a file or folder. Who replaces and removes files asks that.
+/// - sink/partial_folder.cpp: which files an image's folder may hold, of formats that are folders.
+/// - stages/images/slide_images.cpp: how much longer names are while images are written.
+/// - report/made.cpp and pictures.cpp: of which images a report has pictures.
+/// - cli/info_command.cpp: what it says of images that this program doesn't read.
+///
+/// A few more name one format for a need of its own: its keys, its page, or a warning.
 
 namespace slidestream {
 

@@ -12,6 +12,7 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include "cli/signals.hpp"
@@ -122,4 +123,22 @@ TEST_CASE("slides under way: the oldest first, the end of a long path, and none 
   for (int i = 0; i < 100; ++i) line.add_name(std::string(200, 'y'));
   line.end();
   CHECK(line.text().ends_with("y\n"));
+}
+
+TEST_CASE("a run needs open files for images that are folders, by operator and by two slides at most") {
+  for (const ImageFormatTraits& format : image_formats()) {
+    INFO(name_of(format.format));
+    Config config;
+    config.image.format = format.format;
+    config.operators.run = {"spectrum", "tissue"};
+    const std::size_t of_run = needed_descriptors(config, 9);
+    const std::size_t of_image = format.format == ImageFormat::ome_tiff ? 0 : 24;
+    for (const std::string_view name : operator_names) {
+      if (name == "spectrum" || name == "tissue") continue;
+      config.operators.run.emplace_back(name);
+      const std::size_t images = config.operators.run.size() - 2;
+      CHECK(needed_descriptors(config, 1) == of_run + images * of_image);
+      CHECK(needed_descriptors(config, 9) == of_run + 2 * images * of_image);
+    }
+  }
 }
