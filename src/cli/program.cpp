@@ -34,6 +34,7 @@
 #include "cli/under_way.hpp"
 #include "cli/verify_command.hpp"
 #include "cli/volume_command.hpp"
+#include "config/keys.hpp"
 #include "config/suggest.hpp"
 
 namespace slidestream::cli {
@@ -176,9 +177,9 @@ class Program {
             "Slides, folders (searched for .svs, .tif, .tiff, .btf, DICOM and OpenSlide's), .list or .csv files that "
             "name slides, or - for a list on standard input")
         ->type_name("SLIDE|DIR|LIST|-");
-    constexpr std::array<KeyOption, 2> own = {
-        {{"--operators", "operators", "run",
-          "What is computed: spectrum, identity, sobel, gaussian, stain, tissue, model"},
+    const std::string computed = "What is computed: " + operator_list();
+    const std::array<KeyOption, 2> own = {
+        {{"--operators", "operators", "run", computed.c_str()},
          {"--maps", "output", "maps", "Statistics of every window as an image for each slide"}}};
     add_run_options(app_, run_options_, own);
   }

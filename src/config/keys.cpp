@@ -140,13 +140,10 @@ std::string not_among(const std::string& name, std::span<const std::string> choi
 
 /// Lives as long as the program: a key only looks at its description.
 const std::string& run_description() {
-  static const std::string text = [] {
-    std::string all;
-    for (const std::string_view name : operator_names) all += (all.empty() ? "" : ", ") + std::string(name);
-    return "Operators to compute in one pass over each slide: " + all +
-           "; at least one, each once. Settings: in the section of their name, the spectrum's in [analysis]. "
-           "Default [\"spectrum\"].";
-  }();
+  static const std::string text =
+      "Operators to compute in one pass over each slide: " + operator_list() +
+      "; at least one, each once. Settings: in the section of their name, the spectrum's in [analysis]. "
+      "Default [\"spectrum\"].";
   return text;
 }
 
@@ -415,6 +412,12 @@ std::span<const std::string> config_sections() {
     return names;
   }();
   return sections;
+}
+
+std::string operator_list() {
+  std::string all;
+  for (const std::string_view name : operator_names) all += (all.empty() ? "" : ", ") + std::string(name);
+  return all;
 }
 
 const ConfigKey* find_key(std::string_view section, std::string_view name) {

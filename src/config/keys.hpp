@@ -64,6 +64,9 @@ std::span<const ConfigKey> config_keys();
 /// The key, or null.
 const ConfigKey* find_key(std::string_view section, std::string_view name);
 
+/// The names of all operators: "spectrum, identity, ...".
+std::string operator_list();
+
 /// Names and TOML values of a section's keys, as results record them: without paths and keys of the machine.
 std::vector<std::pair<std::string, std::string>> settings_of_section(const Config& config, std::string_view section);
 

@@ -240,6 +240,15 @@ class Usage(Case):
         for name in "identity", "model", "ome-zarr", "dzi":
             self.assertRegex(text, rf"(?m)^  {name} +\w")
 
+    def test_help_names_and_describes_all_operators(self):
+        settings = " ".join(run("--print-config").stdout.replace("\n#", " ").split())
+        names = re.search(r"Operators to compute in one pass over each slide: (.+?);", settings).group(1)
+        self.assertIn("spectrum, ", names)
+        text = run("--help").stdout
+        self.assertIn(f"What is computed: {names} (operators.run)", " ".join(text.split()))
+        for name in names.split(", "):
+            self.assertRegex(text, rf"(?m)^  {name} +\w")
+
     def test_largest_seed(self):
         result = run("synth", "--out", "\u009b.svs", "--size", "256x256", "--seed", 2**64 - 1, cwd=self.folder)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
