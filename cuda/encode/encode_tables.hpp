@@ -22,6 +22,9 @@ struct CodingTables {
   float reciprocals[64];
   /// A code from the highest bit on, and 32 + its length in the lowest 6. A coefficient of `size` bits after `run`
   /// zeros is at 32 (run + 1) + 32 - size; a DC difference at (32 - size) modulo 32.
+  ///
+  /// The 32 saves an instruction. A coefficient is shifted to the highest bits by 32 - size. With that shift, the bits
+  /// of code and coefficient are (32 + length) - shift. A shift by the code takes its lowest five bits: the length.
   std::uint32_t codes[code_words];
 };
 

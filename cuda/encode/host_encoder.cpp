@@ -90,7 +90,7 @@ EncodeTables make_tables(const JpegEncoderLimits& limits, int quality) {
 }  // namespace
 
 struct HostJpegEncoder::Work {
-  Work(const JpegEncoderLimits& limits, const EncodeTables& tables) : scratch(limits_of_band(limits)) {
+  Work(const JpegEncoderLimits& limits, const EncodeTables& tables) : scratch(words_of_band(limits)) {
     encode = with_band(limits, [&](auto kind) {
       const auto band = std::make_shared<HostBand<decltype(kind)>>(tables);
       return std::function<void(const EncodeTask&, std::vector<std::byte>&)>(
@@ -100,8 +100,8 @@ struct HostJpegEncoder::Work {
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
 
-  /// Words for a band of a single tile.
-  static std::size_t limits_of_band(JpegEncoderLimits limits) {
+  /// Words of scratch for a band of a single tile.
+  static std::size_t words_of_band(JpegEncoderLimits limits) {
     limits.tiles = 1;
     return most_scratch_bytes(limits) / 4 + 4;
   }

@@ -11,7 +11,8 @@
 
 namespace slidestream::cuda {
 
-/// A part of a tile that one lane decodes: a whole scan, a restart interval, or a piece.
+/// A part of a tile that one lane decodes: a whole scan, a restart interval, or a piece. Its place is counted in
+/// cycles: a cycle is one MCU or two, after which the order of blocks and events repeats (jpeg_geometry.hpp).
 struct alignas(16) JpegSegment {
   std::uint32_t tile;
   std::uint32_t start_bit;  ///< in the tile's scan without stuffing
@@ -38,7 +39,10 @@ struct alignas(16) JpegPiece {
   std::int32_t all[3];            ///< and of all blocks
 };
 
+/// Pixels of luminance leave in sectors of 32 bytes. Those that fill only part of a sector are parked in device memory
+/// until the lane has the rest. 512 bytes are four rows of events of two blocks, or two of single blocks.
 inline constexpr std::uint32_t parked_bytes_per_lane = 512;
+/// Of a block of decode.cu. One block runs on a multiprocessor.
 inline constexpr std::uint32_t most_warps = 16;
 
 /// The decoder's parts of device memory, as offsets in bytes.
@@ -65,7 +69,7 @@ struct JpegDecoderMemory {
   std::size_t lengths;
   std::size_t segments;
   std::size_t pieces;
-  std::size_t counters;
+  std::size_t counters;    ///< a word for each group of segments, three groups a coding at most: see device_batch.hpp
   std::size_t parked;      ///< for luminance
   std::size_t components;  ///< for RGB
   std::size_t size = 0;

@@ -4,7 +4,7 @@
 
 namespace slidestream::cli {
 
-/// Adds `pipeline info SLIDE... [--json]`, which sets `action` when it is named.
+/// Adds `pipeline info SLIDE|DIR|LIST|-... [--json | --check]`, which sets `action` when it is named.
 void add_info_command(CLI::App& app, Action& action);
 
 }  // namespace slidestream::cli

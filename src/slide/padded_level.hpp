@@ -11,8 +11,13 @@ namespace slidestream {
 
 /// A level without the pixels that pad its right and lower borders to whole tiles; nothing unless it has such pixels.
 ///
-/// The sizes say that it may: it is level 0 in whole tiles, of either level, 2, 4, 8, ... times smaller, but larger
-/// than level 0 without padding would be. A picture that was resized may have such a size, too. So pixels decide.
+/// Its sizes say that it may have them. Let B be a side of level 0, and f the power of two that is nearest to the ratio
+/// of both widths, 2 to 2^16. A side of the level without padding is ceil(B / f) or floor(B / f). A padded side is
+/// ceil(P / f), with P = u ceil(B / u): level 0 in whole units of u pixels. Here u is t, 2 t, 4 t, ... or f t, and t is
+/// the tile's side of level 0 or of the level. At least one side must be padded. Without padding, the level has as many
+/// columns and rows of tiles as with it.
+///
+/// A picture that was resized may have such a size, too. So pixels decide.
 /// Places far enough from the left and upper borders are compared with what both readings say that they cover in the
 /// smallest level before it whose factor is a power of two. The reading whose places correlate better counts. Where
 /// nothing tells them apart, the level stays as it is.

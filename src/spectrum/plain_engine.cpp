@@ -16,7 +16,7 @@ namespace slidestream {
 
 namespace {
 
-/// Bins and windows are counted in 32 bits here, and added to the 64-bit histogram before they could overflow.
+/// Values are counted by bin in 32 bits here, and added to the 64-bit histogram before a bin could overflow.
 constexpr std::uint64_t max_pending_values = std::uint64_t{1} << 31;
 
 /// A band of a few windows' width smooths shared pixels once and stays within the cache.

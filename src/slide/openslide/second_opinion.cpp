@@ -17,9 +17,10 @@ namespace slidestream {
 namespace {
 
 constexpr std::int64_t region_side = 256;
-constexpr int decoder_rounding = 8;        ///< of 255, between decoders
-constexpr double most_apart_sizes = 0.01;  ///< of pixel sizes
-constexpr double most_printed = 20.0;      ///< micrometres: above it is a resolution for printing
+constexpr int decoder_rounding = 8;              ///< of 255, between decoders
+constexpr std::size_t pixels_per_outlier = 100;  ///< of a region; with more outliers than that it differs
+constexpr double most_apart_sizes = 0.01;        ///< of pixel sizes
+constexpr double most_printed = 20.0;            ///< micrometres: above it is a resolution for printing
 constexpr std::uint64_t seed = 43;
 
 using Rgb = std::array<std::uint8_t, 3>;
@@ -163,7 +164,7 @@ class Comparison {
       first = Region{region.level, region.x + at % region.width, region.y + at / region.width, 0, 0}.text() + ": " +
               text_of(here) + " here, " + text_of(there) + " there";
     }
-    return 100 * apart > pixels ? first : std::string();
+    return pixels_per_outlier * apart > pixels ? first : std::string();
   }
 
   const Slide& slide_;
