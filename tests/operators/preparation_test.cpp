@@ -186,9 +186,9 @@ TEST_CASE("A bad tile fails the slide with its number, or becomes white, and mis
 }
 
 TEST_CASE("Tiles of a smaller level that count as glass in the mask are counted, each once") {
-  const Picture picture = make_stained_picture(160, 80, 4);
-  TestDirectory level = level_of(reduced(picture, 4));  // 40 x 20 pixels: too few to be compared with level 0
-  REQUIRE(level.tiles.size() == 2);
+  const Picture picture = make_stained_picture(640, 320, 4);
+  TestDirectory level = level_of(reduced(picture, 4));
+  REQUIRE(level.tiles.size() == 15);
   level.tiles[0].resize(7);
   level.tiles[1].clear();
   TestDirectory base = level_of(picture);
@@ -213,8 +213,8 @@ TEST_CASE("Tiles of a smaller level that count as glass in the mask are counted,
     REQUIRE(small.halvings == 1);
     CHECK(read_small_level(context.slide, small, BadTilePolicy::white, 40).bad_tiles == 1);
   }
-  // What level 0 lacks, too, is blank. Of its 5 x 3 tiles the last column lies under the other's tile 1.
-  for (const std::size_t i : {4U, 9U, 14U}) base.tiles.at(i).clear();
+  // What level 0 lacks, too, is blank. Of its 20 x 10 tiles these lie under the other's tile 1.
+  for (std::size_t i = 0; i < 16; ++i) base.tiles.at(i / 4 * 20 + 4 + i % 4).clear();
   TestSlide sparse({base, level}, 2.0);
   const SlideContext context = sparse.context();
   REQUIRE(context.slide.info().levels.size() == 2);
