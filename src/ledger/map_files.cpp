@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <optional>
 #include <slidestream/error.hpp>
+#include <string_view>
 #include <system_error>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -73,11 +75,16 @@ void check_maps(const Config& config, const std::vector<ManifestEntry>& manifest
   }
 }
 
-void remove_changed_maps(const Config& config, const Ledger::ListedMaps& before, const Ledger::ListedMaps& now) {
+void remove_changed_maps(const Config& config, const Ledger::ListedMaps& before, const Ledger::ListedMaps& now,
+                         const std::vector<ManifestEntry>& manifest, const std::vector<std::string>& files) {
   const std::filesystem::path folder = config.output.dir;
+  std::unordered_map<std::string_view, std::string_view> names;
+  for (std::size_t i = 0; i < files.size(); ++i) names.emplace(manifest[i].canonical, files[i]);
   for (const auto& [slide, map] : before.slides) {
     const auto found = now.slides.find(slide);
-    if (found != now.slides.end() && found->second.digest == map.digest) continue;
+    const auto name = names.find(slide);
+    const bool is_renamed = name != names.end() && name->second != map.file;
+    if (found != now.slides.end() && found->second.digest == map.digest && !is_renamed) continue;
     const auto size = before.files.find(map.file);
     const std::filesystem::path file = folder / map_path(map.file);
     // What somebody else put there is moved aside.

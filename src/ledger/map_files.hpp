@@ -31,9 +31,10 @@ std::vector<std::string> map_files(const Config& config, const ExpandedInputs& i
 void check_maps(const Config& config, const std::vector<ManifestEntry>& manifest, const std::vector<std::string>& files,
                 const Ledger::ListedMaps& listed);
 
-/// Deletes the files of maps that the ledger listed before, and that it is going to list with other values or not at
-/// all: files are looked at by size alone, and missing ones are written anew.
-void remove_changed_maps(const Config& config, const Ledger::ListedMaps& before, const Ledger::ListedMaps& now);
+/// Deletes the files of maps that the ledger listed before, and that it is going to list with other values, as other
+/// `files`, or not at all: files are looked at by size alone, and missing ones are written anew.
+void remove_changed_maps(const Config& config, const Ledger::ListedMaps& before, const Ledger::ListedMaps& now,
+                         const std::vector<ManifestEntry>& manifest, const std::vector<std::string>& files);
 
 /// Whether a file that isn't empty has the name of a ledger's map of this size, and can't be that.
 bool is_foreign_map(const Config& config, const WindowMap& map, const std::filesystem::path& file);

@@ -407,9 +407,10 @@ void join(std::vector<Part>& parts, const std::vector<std::pair<std::string, std
     joiner.check_failures();
   };
   const auto check_names = [&](const std::vector<std::string>& names, const Ledger::ListedMaps& now) {
-    check_maps(result.config, manifest, map_files(result.config, manifest, names), listed);
+    const std::vector<std::string> files = map_files(result.config, manifest, names);
+    check_maps(result.config, manifest, files, listed);
     // Before the ledger has other maps: a merge that is killed here has them written by the next.
-    remove_changed_maps(result.config, listed, now);
+    remove_changed_maps(result.config, listed, now, manifest, files);
   };
   ledger.join(manifest, import_all, check_names, former);
   is_new = false;
