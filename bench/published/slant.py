@@ -75,6 +75,12 @@ def begins_of(shape, fragment, grid):
     return [(z, y, x) for z in axes[0] for y in axes[1] for x in axes[2]]
 
 
+def network_files(folder):
+    """In the order of fragments: by the numbers in their names, as the program has them."""
+    found = [file for file in folder.glob("*.onnx") if not file.name.startswith(".")]
+    return sorted(found, key=lambda file: ([int(number) for number in re.findall("[0-9]+", file.name)], file.name))
+
+
 def fragment_of(session):
     return session.get_inputs()[0].shape[2:]
 
@@ -374,7 +380,7 @@ def main(arguments):
     options = parsed(arguments)
     if not options.networks.exists() and options.make:
         subprocess.run([sys.executable, ROOT / "scripts" / "make-models.py", options.networks.parent, options.make], check=True)
-    options.files = sorted(options.networks.glob("*.onnx"))
+    options.files = network_files(options.networks)
     fragments = options.grid[0] * options.grid[1] * options.grid[2]
     if len(options.files) != fragments:
         print(f"slant.py: {options.networks}: {len(options.files)} networks; --grid wants {fragments} (--make slant)",

@@ -80,7 +80,7 @@ def segment_volume(
 
     Args:
         volumes: NIfTI files, folders, and ``.list`` or ``.csv`` files.
-        networks: An ONNX file, or a folder with one, or with one per fragment.
+        networks: An ONNX file, or a folder with one, or with one per fragment, ordered by the numbers in their names.
         out: Folder for results. The same call again goes on where the last one stopped.
         fragment: Samples along z, y, x that networks take.
         grid: Fragments along z, y, x.

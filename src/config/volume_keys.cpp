@@ -43,9 +43,9 @@ ConfigKey spacing_key() {
 std::vector<ConfigKey> volume_keys() {
   static const std::vector<std::string> fusion_names = {"vote", "mean", "blend"};
   return {
-      path(
-          "volume", "networks", &Config::volume, &VolumeConfig::networks,
-          "An ONNX file, or a folder with one, or with one per fragment by name (network-01.onnx, ...). Default \"\"."),
+      path("volume", "networks", &Config::volume, &VolumeConfig::networks,
+           "An ONNX file, or a folder with one, or with one per fragment by number (network-01.onnx, ...). Default "
+           "\"\"."),
       axes_key("fragment", &VolumeConfig::fragment, 4096,
                "Samples per fragment along z, y, x; x is the file's fastest axis. Memory: the network's for one per "
                "session. Default [96, 128, 88]."),

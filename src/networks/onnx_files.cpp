@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "config/suggest.hpp"
+#include "networks/network_order.hpp"
 #include "sink/content_hash.hpp"
 
 namespace slidestream::networks {
@@ -253,11 +254,12 @@ std::vector<std::string> volume_networks(const std::string& path) {
   std::filesystem::directory_iterator at(path, error);
   for (; !error && at != std::filesystem::directory_iterator(); at.increment(error)) {
     const std::string name = at->path().filename().string();
-    if (name.ends_with(".onnx") && !name.starts_with(".")) files.push_back(at->path().string());
+    if (name.ends_with(".onnx") && !name.starts_with(".")) files.push_back(name);
   }
   if (error) throw ConfigError(path + ": " + error.message());
   if (files.empty()) throw ConfigError(path + ": a folder without a network: no file ends in .onnx");
-  std::ranges::sort(files);
+  files = in_order(path, files);
+  for (std::string& file : files) file = (std::filesystem::path(path) / file).string();
   return files;
 }
 

@@ -37,8 +37,8 @@ class NetworkFile {
 /// are, and ONNX Runtime refuses the file. None where it can't be opened.
 std::vector<std::string> weight_files(const std::filesystem::path& file);
 
-/// The networks of volumes that `path` names: itself, or of a folder all files that end in .onnx, sorted by name.
-/// \throws ConfigError naming a folder without one
+/// The networks of volumes that `path` names: itself, or of a folder all files that end in .onnx, in order
+/// (`in_order`). \throws ConfigError naming a folder without one, and as `in_order`
 std::vector<std::string> volume_networks(const std::string& path);
 
 /// Wants a network's file and those that its weights lie in to be there, files, and these in its folder, as ONNX says

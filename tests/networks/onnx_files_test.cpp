@@ -13,9 +13,11 @@
 #include <slidestream/config.hpp>
 #include <slidestream/error.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "libraries/loaded_library.hpp"
+#include "networks/network_order.hpp"
 #include "networks/onnx_files.hpp"
 #include "networks/onnx_runtime.hpp"
 #include "networks/running.hpp"
@@ -112,6 +114,57 @@ TEST_CASE("Of the library's messages what went wrong stays, and where in its sou
   CHECK(cause_in("/a.cc:12 void f(int)") == "/a.cc:12 void f(int)");
   CHECK(cause_in("Status Message: ") == "");
   CHECK(cause_in("").empty());
+}
+
+TEST_CASE("Networks of a folder are ordered by the numbers in their names") {
+  using Names = std::vector<std::string>;
+  const TemporaryFolder folder;
+  fs::create_directory(folder / "nets");
+  Names paths;
+  for (int i = 1; i <= 12; ++i) {
+    paths.push_back(folder / ("nets/network-" + std::to_string(i) + ".onnx"));
+    folder.write("nets/network-" + std::to_string(i) + ".onnx", std::string("made up"));
+  }
+  CHECK(volume_networks(folder / "nets") == paths);
+  const auto as_named = [](const Names& names) { return in_order("nets", {names.rbegin(), names.rend()}) == names; };
+  for (const int first : {0, 1}) {
+    Names padded;
+    Names plain;
+    for (int i = first; i < first + 120; ++i) {
+      const std::string number = std::to_string(i);
+      padded.push_back("v2-network-" + std::string(number.size() < 2 ? 1 : 0, '0') + number + ".onnx");
+      plain.push_back("net_" + number + "_of_120.onnx");
+    }
+    CHECK(as_named(padded));
+    CHECK(as_named(plain));
+  }
+  CHECK(as_named({"9-a.onnx"}));
+  CHECK(as_named({"left.onnx", "right.onnx"}));
+  CHECK(as_named({"unet3d-left.onnx", "unet3d-right.onnx"}));
+  CHECK(as_named({"01-front.onnx", "2-back.onnx"}));
+  CHECK(as_named({"fold1-epoch90.onnx", "fold2-epoch7.onnx"}));
+  CHECK(as_named({"z0-x1.onnx", "z0-x2.onnx", "z1-x1.onnx", "z1-x2.onnx"}));
+  CHECK(in_order("nets", {}).empty());
+}
+
+TEST_CASE("Numbers of networks that leave their order open, or a fragment out, are refused") {
+  using Names = std::vector<std::string>;
+  const std::string huge(30, '9');
+  const std::vector<std::pair<Names, std::string>> refused = {
+      {{"1.onnx", "01.onnx"}, "nets: 01.onnx and 1.onnx have the same numbers"},
+      {{"net-1.onnx", "net-2.onnx", "net-02.onnx"}, "nets: net-02.onnx and net-2.onnx have the same numbers"},
+      {{"left-1.onnx", "left-2.onnx", "right-1.onnx"}, "nets: left-1.onnx and right-1.onnx have the same numbers"},
+      {{"net.onnx", "net2.onnx"}, "nets: net.onnx and net2.onnx don't have as many numbers"},
+      {{"01.onnx", "02.onnx", "03.onnx", "05.onnx"}, "nets: no network has the number 4, and 05.onnx comes next"},
+      {{"2.onnx", "3.onnx"}, "nets: no network has the number 0 or 1, and 2.onnx comes next"},
+      {{"0.onnx", huge + ".onnx"}, "nets: no network has the number 1, and " + huge + ".onnx comes next"},
+      {{"z0-x0.onnx", "z0-x2.onnx", "z1-x0.onnx"}, "nets: no network has the number 1, and z0-x2.onnx comes next"},
+      {{"z0-x0.onnx", "z0-x1.onnx", "z1-x0.onnx"},
+       "nets: 3 networks, and the numbers in their names are those of 2 x 2"},
+  };
+  for (const auto& [names, words] : refused) {
+    CHECK_THROWS_WITH_AS(in_order("nets", names), doctest::Contains(words.c_str()), ConfigError);
+  }
 }
 
 TEST_CASE("The files that weights lie in are found in a network's own") {

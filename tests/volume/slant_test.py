@@ -11,6 +11,8 @@ from volume_case import ENVIRONMENT, PIPELINE, ROOT, Volumes, network
 from time_limits import time_limit  # noqa: E402
 
 SCRIPT = ROOT / "bench" / "published" / "slant.py"
+sys.path.insert(0, str(SCRIPT.parent))
+import slant  # noqa: E402
 
 
 class Slant(Volumes):
@@ -21,7 +23,7 @@ class Slant(Volumes):
     def test_the_sequential_way_gives_the_same_labels(self):
         nets = self.folder / "slant"
         for i in range(27):
-            network(nets / f"network-{i + 1:02}.onnx", seed=i)
+            network(nets / f"network-{i + 1}.onnx", seed=i)
         out = self.folder / "kept"
         done = self.slant("--networks", nets, "--size", "20x24x14", "--count", 2, "--threads", 1, "--out", out,
                           "--trace", self.folder / "trace.csv", "--only", "sequential,alone,own,threads")
@@ -39,6 +41,14 @@ class Slant(Volumes):
         head, *lines = (self.folder / "trace.csv").read_text(encoding="utf-8").splitlines()
         self.assertEqual(head, "run,seconds,host_mib,gpu_mib,budget_mib")
         self.assertIn(f"own_all,{seconds},{host},0,", lines)
+
+    def test_networks_are_in_the_order_of_their_numbers(self):
+        nets = self.folder / "ordered"
+        nets.mkdir()
+        names = [f"network-{i + 1}.onnx" for i in range(12)]
+        for name in (*names, ".network-13.onnx"):
+            (nets / name).touch()
+        self.assertEqual([file.name for file in slant.network_files(nets)], names)
 
     def test_what_is_wrong_is_said_in_one_line(self):
         for arguments, words in ((("--networks", self.folder / "none"), "0 networks; --grid wants 27 (--make slant)"),
