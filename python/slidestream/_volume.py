@@ -196,10 +196,11 @@ def map_volume(
             a warning (``VolumeResult.clamped`` says how much), and fails the volume with ``"mean"``.
         sample: Of labels. Default: uint16 where there are more than 256 classes, or labels of more than 8 bits.
         ignore: A label or class that doesn't vote. Default: of labels the largest of ``sample``, of classes none.
-        overwrite: Replaces files that are there.
+        overwrite: Replaces files that are there, but no inputs.
 
     Raises:
-        ConfigError: An argument is wrong, a file is there, or the function gave something else than it should.
+        ConfigError: An argument is wrong, a file is there or is an input, or the function gave something else than it
+            should.
         SlideError: A volume can't be read, or values can't be used.
         OutputError: A file can't be written.
     """
@@ -219,6 +220,7 @@ def map_volume(
     product = "image" if fusion == "blend" else "labels"
     files = [folder / f"{_stem(path)}.{product}.nii.gz" for path in paths]
     flag("overwrite", overwrite)
+    _core.check_targets(files, paths)
     for path, file in zip(paths, files):
         if files.count(file) > 1:
             raise ConfigError(f"{path}: another volume has the same name; give them folders of their own")

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "bindings.hpp"
+#include "cli/run_targets.hpp"
 #include "volume/fusion.hpp"
 #include "volume/nifti_file.hpp"
 #include "volume/volume_made.hpp"
@@ -151,6 +152,7 @@ void bind_volume(nb::module_& module) {
         return std::pair(std::move(volumes), std::move(warnings));
       },
       nb::arg("inputs"));
+  module.def("check_targets", &cli::check_targets, nb::arg("files"), nb::arg("inputs"));
   nb::class_<Volume>(module, "Volume")
       .def(nb::init<const std::filesystem::path&, const std::vector<std::int64_t>&, const std::vector<std::int64_t>&,
                     const std::vector<double>&, double>(),

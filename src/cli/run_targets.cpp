@@ -146,6 +146,15 @@ std::vector<std::string> named_inputs(const Config& config, const RunOptions& op
   return named;
 }
 
+/// \throws ConfigError where one of the files that are going to be written is read as `input`
+void check_input(const std::map<FileKey, fs::path>& targets, const fs::path& input) {
+  const auto key = key_of(input);
+  const auto target = key ? targets.find(*key) : targets.end();
+  if (target == targets.end()) return;
+  throw ConfigError(one_line(target->second.string()) + ": would be written, and the run reads it as " +
+                    one_line(input.string()));
+}
+
 void check_named_targets(const Config& config, const RunOptions& options) {
   for (const std::string& named : {options.trace, options.metrics}) {
     if (named.empty()) continue;
@@ -158,17 +167,19 @@ void check_named_targets(const Config& config, const RunOptions& options) {
 
 }  // namespace
 
+void check_targets(const std::vector<fs::path>& files, const std::vector<fs::path>& inputs) {
+  std::map<FileKey, fs::path> targets;
+  for (const fs::path& file : files) {
+    if (const auto key = key_of(file)) targets.emplace(*key, file);
+  }
+  for (const fs::path& input : inputs) check_input(targets, input);
+}
+
 void check_run_targets(const Config& config, const ExpandedInputs& inputs, const RunOptions& options) {
   check_named_targets(config, options);
   const std::map<FileKey, fs::path> targets = existing_targets(config, inputs, options);
   if (targets.empty()) return;
-  const auto check = [&targets](const fs::path& input) {
-    const auto key = key_of(input);
-    const auto target = key ? targets.find(*key) : targets.end();
-    if (target == targets.end()) return;
-    throw ConfigError(one_line(target->second.string()) + ": would be written, and the run reads it as " +
-                      one_line(input.string()));
-  };
+  const auto check = [&targets](const fs::path& input) { check_input(targets, input); };
   for (const std::string& named : named_inputs(config, options)) check(named);
   std::string folder;
   for (const std::string& slide : inputs.slides) {

@@ -4,6 +4,7 @@ import gzip
 import importlib.util
 import os
 import pathlib
+import shutil
 import struct
 import subprocess
 
@@ -148,6 +149,24 @@ def test_mistakes_are_said_in_one_line(head, tmp_path):
     with pytest.raises(ss.ConfigError, match="overwrite=True"):
         mapped(head, tmp_path / "there", lambda part: numpy.zeros(part.shape, "u1"))
     mapped(head, tmp_path / "there", lambda part: numpy.zeros(part.shape, "u1"), overwrite=True)
+
+
+def test_what_a_call_reads_is_never_what_it_writes(head, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    first, second = out / "head.nii.gz", out / "head.labels.nii.gz"
+    link, hard = tmp_path / "link.nii.gz", tmp_path / "hard.nii.gz"
+    for file in first, second:
+        shutil.copy(head, file)
+    link.symlink_to(second)
+    os.link(second, hard)
+    for read in second, out / ".." / "out" / second.name, link, hard:
+        for more in {}, {"overwrite": True}:
+            with pytest.raises(ss.ConfigError) as caught:
+                ss.map_volume(lambda part: pytest.fail("called"), [first, read], out, fragment=FRAGMENT, grid=GRID, **more)
+            assert str(caught.value) == f"{second}: would be written, and the run reads it as {read}"
+    assert second.read_bytes() == head.read_bytes()
+    assert sorted(file.name for file in out.iterdir()) == [second.name, first.name]
 
 
 def test_a_volume_that_fails_does_not_keep_the_others_from_being_computed(head, tmp_path, caplog):
