@@ -77,6 +77,7 @@ class Expander {
     std::error_code code;
     if (!results.empty()) results_ = fs::weakly_canonical(results, code);
   }
+  Expander(InputKind kind, ResultsAmongInputs results) : kind_(kind), among_(std::move(results)) {}
 
   void add_input(const std::string& input) {
     if (input == "-") {
@@ -112,6 +113,11 @@ class Expander {
       inputs_.warnings.push_back(results_.string() + ": " + std::to_string(left_out_) +
                                  (left_out_ == 1 ? " file" : " files") +
                                  " in its folders of results, maps and images, left out of the inputs");
+    }
+    if (passed_over_ > 0) {
+      inputs_.warnings.push_back(one_line(among_.folder.string()) + ": has results of an earlier call; " +
+                                 std::to_string(passed_over_) + (passed_over_ == 1 ? " file" : " files") +
+                                 " passed over; naming " + (passed_over_ == 1 ? "it uses it" : "them uses them"));
     }
     return std::move(inputs_);
   }
@@ -188,6 +194,8 @@ class Expander {
     for (const std::string& slide : contents.slides) {
       if (is_result(slide)) {
         ++left_out_;
+      } else if (is_among_inputs(slide)) {
+        ++passed_over_;
       } else {
         add_slide(slide);
       }
@@ -204,6 +212,12 @@ class Expander {
     };
     if (part != inside.end() && part->string().starts_with("earlier-") && !is_any({"earlier-failed"})) ++part;
     return is_any({"maps", "images", "earlier-failed"}) && ++part != inside.end();
+  }
+
+  /// Whether it is a result that lies beside inputs.
+  bool is_among_inputs(const fs::path& file) const {
+    std::error_code code;
+    return among_.is_result && fs::equivalent(file.parent_path(), among_.folder, code) && among_.is_result(file);
   }
 
   void add_slide(const std::string& path) {
@@ -241,6 +255,8 @@ class Expander {
   ExpandedInputs inputs_;
   fs::path results_;                                          ///< empty: none are known
   std::size_t left_out_ = 0;                                  ///< of what folders hold, as results
+  ResultsAmongInputs among_;                                  ///< without a function: there are none
+  std::size_t passed_over_ = 0;                               ///< of these
   double mpp_ = 0.0;                                          ///< of the line that is being added; 0: it doesn't say
   std::string place_;                                         ///< of that line
   std::unordered_map<std::string, std::string> first_names_;  ///< by `file_key`
@@ -266,6 +282,11 @@ ExpandedInputs expand_inputs(const std::vector<std::string>& inputs) {
 }
 
 ExpandedInputs expand_inputs(const std::vector<std::string>& inputs, const fs::path& results, InputKind kind) {
+  return expand(inputs, Expander(kind, results));
+}
+
+ExpandedInputs expand_inputs(const std::vector<std::string>& inputs, const ResultsAmongInputs& results,
+                             InputKind kind) {
   return expand(inputs, Expander(kind, results));
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <slidestream/pipeline.hpp>
 #include <string>
 #include <vector>
@@ -17,5 +18,15 @@ namespace slidestream {
 /// \throws ConfigError as `expand_inputs`
 ExpandedInputs expand_inputs(const std::vector<std::string>& inputs, const std::filesystem::path& results,
                              InputKind kind = InputKind::slide);
+
+/// Results that lie in a folder itself, which may also hold inputs.
+struct ResultsAmongInputs {
+  std::filesystem::path folder;                                      ///< which needn't be there
+  std::function<bool(const std::filesystem::path& file)> is_result;  ///< called for files in it
+};
+
+/// `expand_inputs` for work without a ledger. Folders among the inputs don't give its results, and a warning says how
+/// many. \throws ConfigError as `expand_inputs`
+ExpandedInputs expand_inputs(const std::vector<std::string>& inputs, const ResultsAmongInputs& results, InputKind kind);
 
 }  // namespace slidestream

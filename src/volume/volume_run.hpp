@@ -28,7 +28,7 @@ inline constexpr const char* clamped_figure = "model.clamped";
 /// Files of volumes end in .nii or .nii.gz. Folders, lists and CSV files give them as they give slides.
 /// \param results  the run's folder of results, which needn't be there; empty: there is none
 /// \throws ConfigError as `expand_inputs`
-ExpandedInputs volume_inputs(const std::vector<std::string>& inputs, const std::filesystem::path& results = {});
+ExpandedInputs volume_inputs(const std::vector<std::string>& inputs, const std::filesystem::path& results);
 
 /// Bytes that volumes, networks and what is computed may take together: `volume.memory_mib`, else four fifths of what
 /// is available.

@@ -169,6 +169,32 @@ def test_what_a_call_reads_is_never_what_it_writes(head, tmp_path):
     assert sorted(file.name for file in out.iterdir()) == [second.name, first.name]
 
 
+def test_results_beside_the_volumes_are_no_inputs_of_the_next_call(head, tmp_path, caplog):
+    folder = tmp_path / "both"
+    folder.mkdir()
+    scan = folder / "head.nii.gz"
+    theirs = folder / "theirs.labels.nii.gz"
+    shutil.copy(head, scan)
+    theirs.write_bytes(gzip.compress(gzip.decompress(head.read_bytes())))
+
+    def call(volumes, out, **more):
+        caplog.clear()
+        with caplog.at_level("WARNING", logger="slidestream"):
+            made = ss.map_volume(lambda part: part * 0, volumes, out, fragment=FRAGMENT, grid=GRID, **more)
+        return [volume.path for volume in made], [record.getMessage() for record in caplog.records]
+
+    both = [str(scan), str(theirs)]
+    assert call(folder, folder) == (both, [])
+    line = f"{folder}: has results of an earlier call; 2 files passed over; naming them uses them"
+    for volumes in folder, tmp_path:
+        assert call(volumes, folder, overwrite=True) == (both, [line])
+    assert call(folder, folder, fusion="blend") == (both, [line])
+    # Those of another folder are volumes like others, and so are those that are named.
+    assert len(call(folder, tmp_path / "other")[0]) == 6
+    named = folder / "head.labels.nii.gz"
+    assert call([named], folder) == ([str(named)], [])
+
+
 def test_a_volume_that_fails_does_not_keep_the_others_from_being_computed(head, tmp_path, caplog):
     broken = tmp_path / "broken.nii.gz"
     broken.write_bytes(gzip.compress(bytes(400)))
