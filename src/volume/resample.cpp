@@ -66,7 +66,10 @@ void Resampling::cut(std::span<float> to, std::span<const float> scan, const Fra
   std::array<InsideRange, 3> ranges;
   for (std::size_t axis = 0; axis < 3; ++axis) ranges[axis] = inside(from[axis], size[axis], grid_[axis]);
   std::ranges::fill(to, fill);
-  const auto mixed = [](const Between& by, double low, double high) { return low * by.of_low + high * by.of_high; };
+  // Without a weight the upper sample counts as 0 with its sign, as of a finite one: 0 x NaN would be NaN.
+  const auto mixed = [](const Between& by, double low, double high) {
+    return low * by.of_low + (by.of_high == 0.0 ? std::copysign(0.0, high) : high * by.of_high);
+  };
   const auto at = [&](std::size_t axis, std::int64_t sample) -> const Between& {
     return between_[axis][static_cast<std::size_t>(from[axis] + sample)];
   };

@@ -29,8 +29,9 @@ class Resampling {
   const Extent& grid() const noexcept { return grid_; }
 
   /// Cuts a fragment, trilinearly: along x, then y, then z, as a (1 - f) + b f in float64, rounded to float32 once.
-  /// Samples behind the scan's last one are as it. \param to  samples of a fragment, written
-  /// \param scan  all its samples. \param fragments  of `grid`. \param fill  beyond that
+  /// Samples behind the scan's last one are as it. One of weight 0 doesn't count, be it NaN or infinite.
+  /// \param to  samples of a fragment, written. \param scan  all its samples. \param fragments  of `grid`
+  /// \param fill  beyond that
   void cut(std::span<float> to, std::span<const float> scan, const FragmentGrid& fragments, std::size_t fragment,
            float fill) const;
 

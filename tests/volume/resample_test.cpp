@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <bit>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <numeric>
@@ -40,6 +43,47 @@ TEST_CASE("finer samples lie between those of the scan, and behind its last they
   const Resampling behind({1, 1, 4}, {1, 1, 1}, {1, 1, 0.8});
   CHECK(behind.grid()[2] == 5);
   CHECK(seen(behind, {1, 1, 4}, {1, 1, 5}).back() == 3.0F);
+}
+
+TEST_CASE("a sample that isn't finite counts only where it has a weight") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Extent scan{3, 3, 3};
+  const Resampling same(scan, {1, 1, 1}, {1, 1, 1});
+  const Resampling finer(scan, {1, 1, 1}, {0.5, 0.5, 0.5});
+  const auto cut = [&](const Resampling& resampling, const std::vector<float>& samples) {
+    std::vector<float> made(static_cast<std::size_t>(count_of(resampling.grid())));
+    resampling.cut(made, samples, FragmentGrid(resampling.grid(), resampling.grid(), {1, 1, 1}), 0, 0.0F);
+    return made;
+  };
+  const auto bits = [](float value) { return std::bit_cast<std::uint32_t>(value); };
+  std::vector<float> finite(27);
+  std::iota(finite.begin(), finite.end(), -13.0F);
+  const std::vector<float> finer_finite = cut(finer, finite);
+  for (std::size_t place = 0; place < finite.size(); ++place) {
+    for (const double odd : {nan, infinity, -infinity}) {
+      std::vector<float> samples = finite;
+      samples[place] = static_cast<float>(odd);
+      const std::vector<float> made = cut(same, samples);
+      for (std::size_t i = 0; i < made.size(); ++i) CHECK(bits(made[i]) == bits(samples[i]));
+      // Of the finer grid those nearer than one sample of the scan along each axis.
+      const std::vector<float> fine = cut(finer, samples);
+      for (std::size_t i = 0; i < fine.size(); ++i) {
+        const auto is_near = [&](std::size_t fine_at, std::size_t at) {
+          return fine_at < 2 * at + 2 && fine_at + 2 > 2 * at;
+        };
+        const bool counts =
+            is_near(i / 25, place / 9) && is_near(i / 5 % 5, place / 3 % 3) && is_near(i % 5, place % 3);
+        CHECK(std::isfinite(fine[i]) == !counts);
+        if (!counts) CHECK(bits(fine[i]) == bits(finer_finite[i]));
+      }
+    }
+  }
+  // Zeros have the sign of the sum.
+  CHECK(bits(cut(same, std::vector<float>(27, -0.0F)).front()) == bits(-0.0F));
+  std::vector<float> zeros(27, 1.0F);
+  zeros[0] = -0.0F;
+  CHECK(bits(cut(same, zeros).front()) == bits(0.0F));
 }
 
 TEST_CASE("of two samples that are equally near the lower one is taken") {
