@@ -191,7 +191,7 @@ def map_volume(
         fusion: ``"vote"``: the label of most fragments; ``"mean"``: scores are averaged, the largest wins; ``"blend"``: an
             image, blended where fragments overlap.
         spacing: Millimetres between the samples that the function sees. Labels only. Default: the volume's own.
-        fill: Value beyond a volume that is smaller than a fragment.
+        fill: Value beyond a volume that is smaller than a fragment, from -1e30 to 1e30.
         activation: With ``"mean"`` or ``"blend"``, applied to the values first.
         range: Values that become 0 and 65,535 with ``"mean"`` and ``"blend"``. What lies beyond is clamped in an image, with
             a warning (``VolumeResult.clamped`` says how much), and fails the volume with ``"mean"``.
@@ -211,6 +211,9 @@ def map_volume(
     sizes = {"fragment": _three("fragment", fragment, 4096), "grid": _three("grid", grid, 256), "spacing": _lengths(spacing)}
     if sizes["spacing"] and fusion == "blend":
         raise ConfigError("only labels are resampled back; leave spacing or fusion='blend' out")
+    padding = number("fill", fill)
+    if not -1e30 <= padding <= 1e30:
+        raise ConfigError(f"fill is {shown(fill)}; expected -1e30 to 1e30")
     low, high = low_and_high("range", range)
     if sample is not None:
         choice("sample", sample, tuple(_MOST))
@@ -230,7 +233,7 @@ def map_volume(
     folder.mkdir(parents=True, exist_ok=True)
 
     def compute(path: pathlib.Path, file: pathlib.Path) -> VolumeResult:
-        volume = _core.Volume(path=path, fill=number("fill", fill), **sizes)
+        volume = _core.Volume(path=path, fill=padding, **sizes)
         if volume.doubt:
             logger.warning("%s: %s", one_line(os.fspath(path)), volume.doubt)
         channels = 0

@@ -4,6 +4,7 @@ import gzip
 import importlib.util
 import os
 import pathlib
+import re
 import shutil
 import struct
 import subprocess
@@ -131,8 +132,9 @@ def test_mistakes_are_said_in_one_line(head, tmp_path):
     for more, words in (({"fusion": "some"}, "fusion is 'some'"), ({"spacing": (1, 2)}, "spacing is (1, 2)"),
                         ({"range": (1, 0), "fusion": "mean"}, "low < high"), ({"range": 5}, "range is 5; expected (low, high)"),
                         ({"spacing": (1, 1, 1), "fusion": "blend"}, "only labels are resampled back"),
-                        ({"fusion": "mean"}, "fusion='mean' wants one per class"), ({"sample": "int8"}, "sample is 'int8'")):
-        with pytest.raises(ss.ConfigError, match=words.replace("(", r"\(").replace(")", r"\)")):
+                        ({"fusion": "mean"}, "fusion='mean' wants one per class"), ({"sample": "int8"}, "sample is 'int8'"),
+                        ({"fill": 1e300}, "fill is 1e+300; expected -1e30 to 1e30"), ({"fill": float("nan")}, "fill is nan")):
+        with pytest.raises(ss.ConfigError, match=re.escape(words)):
             ss.map_volume(same, head, tmp_path / "no", fragment=FRAGMENT, grid=GRID, **more)
     for arguments in ({"fragment": (8, 8), "grid": GRID}, {"fragment": FRAGMENT, "grid": (0, 1, 1)}):
         with pytest.raises(ss.ConfigError, match="along z, y, x"):
