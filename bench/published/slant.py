@@ -242,7 +242,7 @@ def own(options, volumes, out, *settings, cores=None, environment=None, shards=1
         part += ["--shard", f"{i + 1}/{shards}"] if shards > 1 else []
         runs.append(subprocess.Popen(part, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                      env={**os.environ, **(environment or {})}))
-    memory = Memory(runs[0].pid, options.device == "cuda")
+    memory = Memory(runs[0].pid, options.watches_gpus)
     longest = 0.0
     for run in runs:
         text, errors = run.communicate(timeout=options.timeout)
@@ -286,6 +286,9 @@ def same_labels(options, out):
 def compare(options):
     found = {"device": options.device, "networks": len(options.files), "volumes": len(options.volumes)}
     one, all_volumes = options.volumes[:1], options.volumes
+    options.watches_gpus = options.device == "cuda" and shutil.which("nvidia-smi") is not None
+    if options.device == "cuda" and not options.watches_gpus:
+        say("nvidia-smi isn't there: memory of GPUs, and how busy they are, are left out")
 
     def part(name, work):
         say(f"{name} ...")

@@ -16,9 +16,10 @@ import slant  # noqa: E402
 
 
 class Slant(Volumes):
-    def slant(self, *arguments):
+    def slant(self, *arguments, **more):
         command = [sys.executable, "-B", SCRIPT, "--pipeline", PIPELINE, "--device", "cpu", "--json", *arguments]
-        return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=time_limit(250), env=ENVIRONMENT, check=False)
+        return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=time_limit(250), check=False,
+                              env={**ENVIRONMENT, **more})
 
     def test_the_sequential_way_gives_the_same_labels(self):
         nets = self.folder / "slant"
@@ -49,6 +50,16 @@ class Slant(Volumes):
         for name in (*names, ".network-13.onnx"):
             (nets / name).touch()
         self.assertEqual([file.name for file in slant.network_files(nets)], names)
+
+    def test_a_machine_without_nvidia_smi_gets_one_line(self):
+        nets = network(self.folder / "one" / "network.onnx").parent
+        done = self.slant("--networks", nets, "--grid", "1,1,1", "--size", "20x24x14", "--count", 1, "--device", "cuda",
+                          "--only", "own", PATH=str(self.folder / "no programs"))
+        # Where there is no GPU the program fails.
+        found = json.loads(done.stdout)
+        self.assertEqual(done.returncode, 1 if "failed" in found["own_one"] else 0, done.stderr)
+        self.assertNotIn("Traceback", done.stderr)
+        self.assertEqual(done.stderr.count("nvidia-smi isn't there"), 1, done.stderr)
 
     def test_what_is_wrong_is_said_in_one_line(self):
         for arguments, words in ((("--networks", self.folder / "none"), "0 networks; --grid wants 27 (--make slant)"),
