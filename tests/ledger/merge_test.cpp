@@ -93,6 +93,7 @@ TEST_CASE("maps of folders that know nothing of each other have names of their o
     CHECK(ledger.image_names() == std::vector<std::string>{"x"});
     ledger.started(0);
     SlideResult result = result_of(slide, name == "a" ? 1 : 2);
+    result.map_file = "x.npy";
     ledger.ended(0, result);
     parts.push_back(config.output.dir);
   }
