@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Makes small networks to try and to test with: `make-models.py DIR [NAME ...]`.
 
-Writes DIR/NAME.onnx, and NAME.toml beside those that want settings: what pixels become, what comes out. Networks for
-volumes are a folder DIR/NAME with one per fragment. Weights are random, by a fixed seed: the networks compute what
+Writes DIR/NAME.onnx, and NAME.toml beside those that want settings: what pixels become, what comes out. Of networks for
+volumes, most are a folder DIR/NAME with one per fragment. Weights are random, by a fixed seed: the networks compute what
 networks of their kind compute, and mean nothing. Needs the package `onnx` (pip install onnx). Without names all but the
-large ones and folders are made; `make-models.py --list` says which there are.
+large ones and those for volumes are made; `make-models.py --list` says which there are.
 """
 
 import pathlib
@@ -344,10 +344,17 @@ def slant_small():
     return (unet3d(seed, classes=5, widths=(2, 4, 8)) for seed in range(27))
 
 
+def unet_64():
+    """A 3-D U-Net of 5 classes for fragments of 64 x 64 x 64, for `pipeline volume`. 74 kB."""
+    return unet3d(0, classes=5, widths=(2, 4, 8), fragment=(64, 64, 64))
+
+
 SMALL = [identity, half, two, blur, smaller, place, classes, unet, features, nan, infinite, memory, slow, holes,
          endless, outside, itself, unranked, endless_shape, grey,
          bytes_in, oblong, inputs]
 LARGE = [resnet18, resnet18_half, unet_half]
+# One network for all fragments.
+VOLUMES = [unet_64]
 # Folders of networks, one per fragment.
 FOLDERS = [slant, slant_half, slant_small]
 # Files that weights lie in.
@@ -368,7 +375,7 @@ SETTINGS = {
 
 
 def main(arguments):
-    known = {make.__name__: make for make in SMALL + LARGE + FOLDERS}
+    known = {make.__name__: make for make in SMALL + LARGE + VOLUMES + FOLDERS}
     if arguments == ["--list"]:
         for name, make in known.items():
             print(f"{name:13} {make.__doc__}")

@@ -174,8 +174,9 @@ def map_volume(
     """Has a function compute overlapping fragments of 3-D images, and writes what they make together.
 
     The function gets each fragment as float32, z x y x, and gives an array of the same shape (labels, or with
-    ``fusion="blend"`` an image), or channels x that (scores of classes). It is called by the calling thread, for the
-    fragments of a volume in row-major order. Volumes are computed one after the other.
+    ``fusion="blend"`` an image), or channels x that (scores of classes). Values that it gives become float32 before
+    anything else. The calling thread calls it, for the fragments of a volume in row-major order. Volumes are computed one
+    after the other.
 
     A volume's file is ``out/NAME.labels.nii.gz`` or ``out/NAME.image.nii.gz``, on the volume's grid. There is no ledger: what
     the function raises ends the call, and files of earlier volumes stay. A volume that fails doesn't end it: the logger
@@ -196,7 +197,8 @@ def map_volume(
         range: Values that become 0 and 65,535 with ``"mean"`` and ``"blend"``. What lies beyond is clamped in an image, with
             a warning (``VolumeResult.clamped`` says how much), and fails the volume with ``"mean"``.
         sample: Of labels. Default: uint16 where there are more than 256 classes, or labels of more than 8 bits.
-        ignore: A label or class that doesn't vote. Default: of labels the largest of ``sample``, of classes none.
+        ignore: With ``"vote"``, a label or class that doesn't vote. Default: of labels the largest of ``sample``, of classes
+            none.
         overwrite: Replaces files that are there, but no inputs.
 
     Raises:
@@ -211,6 +213,8 @@ def map_volume(
     sizes = {"fragment": _three("fragment", fragment, 4096), "grid": _three("grid", grid, 256), "spacing": _lengths(spacing)}
     if sizes["spacing"] and fusion == "blend":
         raise ConfigError("only labels are resampled back; leave spacing or fusion='blend' out")
+    if ignore is not None and fusion != "vote":
+        raise ConfigError(f"only fusion='vote' leaves a label out; leave ignore or fusion={fusion!r} out")
     padding = number("fill", fill)
     if not -1e30 <= padding <= 1e30:
         raise ConfigError(f"fill is {shown(fill)}; expected -1e30 to 1e30")

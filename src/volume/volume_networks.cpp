@@ -228,6 +228,7 @@ void VolumeNetworks::find_output() {
     throw ConfigError("model.sample is of labels; images of volumes are float32");
   }
   const int largest = sample_ == ScalarType::uint8 ? 255 : most_labels;
+  check_scores();
   output_.most_label = output_.labels ? largest : output_.channels - 1;
   // Every class votes unless one is named.
   const int by_default = output_.labels ? largest : output_.channels;
@@ -236,7 +237,6 @@ void VolumeNetworks::find_output() {
     throw ConfigError("model.ignore is " + std::to_string(model.ignore) + "; expected at most " +
                       std::to_string(largest));
   }
-  check_scores();
   output_.activation = model.activation == ModelActivation::softmax   ? NetworkActivation::softmax
                        : model.activation == ModelActivation::sigmoid ? NetworkActivation::sigmoid
                                                                       : NetworkActivation::none;
@@ -245,7 +245,7 @@ void VolumeNetworks::find_output() {
   output_.high = has_range ? static_cast<float>(model.range[1]) : 1.0F;
 }
 
-/// Settings of values that the fusion has no use for are refused, as they would change nothing.
+/// Settings that the fusion has no use for are refused, as they would change nothing.
 void VolumeNetworks::check_scores() const {
   const ModelConfig& model = config_.model;
   const bool has_range = model.range != std::array<double, 2>{0.0, 0.0};
@@ -257,6 +257,9 @@ void VolumeNetworks::check_scores() const {
   if (config_.volume.fusion == VolumeFusion::vote && (has_range || has_activation)) {
     throw ConfigError(value_of(has_range ? "range" : "activation") +
                       "; volume.fusion = \"vote\" takes labels as they are");
+  }
+  if (config_.volume.fusion != VolumeFusion::vote && model.ignore != 0) {
+    throw ConfigError(value_of("ignore") + "; only volume.fusion = \"vote\" leaves a label out");
   }
   if (has_range && has_activation && model.range != std::array<double, 2>{0.0, 1.0}) {
     throw ConfigError(value_of("range") + ", and " + value_of("activation") +

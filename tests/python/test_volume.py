@@ -93,6 +93,13 @@ def test_wide_labels_and_those_that_are_ignored(head, tmp_path):
     assert set(labels.ravel()) == {7}
 
 
+def test_values_become_float32_first(head, tmp_path):
+    # In float64 the second class is larger. Of equals the lowest wins.
+    for step, winner in (1e-12, 0), (1e-6, 1):
+        _, labels = mapped(head, tmp_path / f"{winner}", lambda part: numpy.stack([numpy.ones(part.shape), 1 + step * numpy.ones(part.shape)]))
+        assert set(labels.ravel()) == {winner}
+
+
 def test_the_last_of_256_classes_votes_and_more_classes_than_labels_are_refused(head, tmp_path):
     def winner(*turns, **more):
         given = iter(turns)
@@ -132,7 +139,9 @@ def test_mistakes_are_said_in_one_line(head, tmp_path):
     for more, words in (({"fusion": "some"}, "fusion is 'some'"), ({"spacing": (1, 2)}, "spacing is (1, 2)"),
                         ({"range": (1, 0), "fusion": "mean"}, "low < high"), ({"range": 5}, "range is 5; expected (low, high)"),
                         ({"spacing": (1, 1, 1), "fusion": "blend"}, "only labels are resampled back"),
-                        ({"fusion": "mean"}, "fusion='mean' wants one per class"), ({"sample": "int8"}, "sample is 'int8'"),
+                        ({"fusion": "mean"}, "fusion='mean' wants one per class"),
+                        ({"fusion": "mean", "ignore": 1}, "leave ignore or fusion='mean' out"),
+                        ({"fusion": "blend", "ignore": 0}, "leave ignore or fusion='blend' out"), ({"sample": "int8"}, "sample is 'int8'"),
                         ({"fill": 1e300}, "fill is 1e+300; expected -1e30 to 1e30"), ({"fill": float("nan")}, "fill is nan")):
         with pytest.raises(ss.ConfigError, match=re.escape(words)):
             ss.map_volume(same, head, tmp_path / "no", fragment=FRAGMENT, grid=GRID, **more)

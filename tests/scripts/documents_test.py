@@ -143,12 +143,14 @@ COMMANDS = {
     "docs/volumes.md": {
         "pip install onnx onnxruntime": "by: scripts/install-deps.sh",
         "scripts/make-models.py models slant_small": "by: tests/volume/volume_test.py",
+        "scripts/make-models.py models unet_64": "by: tests/volume/volume_test.py",
         "pipeline synth --volume --out head.nii.gz": "page",
         "pipeline volume head.nii.gz --networks models/slant_small -o labels":
             "not: 13 s of processor time; tests/volume/volume_test.py has smaller networks",
-        "pipeline volume scans/ --networks unet.onnx -o out -s volume.fragment=[64,64,64] -s volume.grid=[4,5,4]":
+        "pipeline volume head.nii.gz --networks models/unet_64.onnx -o out -s volume.fragment=[64,64,64] -s volume.grid=[3,4,3]":
             "by: tests/volume/volume_test.py",
-        "pipeline volume scans/ --networks unet.onnx -o resampled -s volume.spacing=[1.0,0.8,0.8] -s volume.grid=[4,5,4]":
+        "pipeline volume head.nii.gz --networks models/unet_64.onnx -o resampled -s volume.fragment=[64,64,64] -s volume.grid=[3,5,4] "
+        "-s volume.spacing=[1.0,0.8,0.8]":
             "by: tests/volume/volume_test.py",
         "python3 bench/published/slant.py --networks models/slant --make slant": "not: " + GPU,
     },

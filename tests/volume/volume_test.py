@@ -20,6 +20,7 @@ from time_limits import time_limit  # noqa: E402
 
 import nibabel
 import numpy
+import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 LABELS = (helper.make_node("ArgMax", ["scores"], ["out"], axis=1, keepdims=1),)
@@ -448,6 +449,8 @@ class Words(Volumes):
                 ((scan, *nets, *out, *settings("model.range=[0,5]")), "model.range"),
                 ((scan, *nets, *out, *settings("model.mean=[1,2,3]")), "model.mean"),
                 ((scan, *nets, *out, *settings("model.ignore=256")), "model.ignore is 256; expected at most 255"),
+                ((scan, *nets, *out, "--fusion", "mean", *settings("model.ignore=3")),
+                 'model.ignore is 3; only volume.fusion = "vote" leaves a label out'),
                 ((scan, *nets, *out, *settings(), "--memory", "1"), "raise volume.memory_mib"),
                 ((scan, *nets, *out, "--fusion", "blend", *settings()), "wants an image of one channel"),
                 ((scan, "--networks", one, *out, "--fusion", "mean", *settings()), "wants two channels or more"),
@@ -582,30 +585,31 @@ class Documents(Volumes):
     """What docs/volumes.md says, on a smaller head."""
 
     COMMANDS = ("scripts/make-models.py models slant_small",
+                "scripts/make-models.py models unet_64",
                 "pipeline synth --volume --out head.nii.gz",
                 "pipeline volume head.nii.gz --networks models/slant_small -o labels",
-                "pipeline volume scans/ --networks unet.onnx -o out -s volume.fragment=[64,64,64] -s volume.grid=[4,5,4]",
-                "pipeline volume scans/ --networks unet.onnx -o resampled -s volume.spacing=[1.0,0.8,0.8] -s volume.grid=[4,5,4]")
+                "pipeline volume head.nii.gz --networks models/unet_64.onnx -o out -s volume.fragment=[64,64,64] -s volume.grid=[3,4,3]",
+                "pipeline volume head.nii.gz --networks models/unet_64.onnx -o resampled -s volume.fragment=[64,64,64] -s volume.grid=[3,5,4] "
+                "-s volume.spacing=[1.0,0.8,0.8]")
 
     def test_its_commands(self):
         page = (ROOT / "docs" / "volumes.md").read_text(encoding="utf-8")
         for line in self.COMMANDS:
-            self.assertIn(line, page)
+            self.assertIn(line, page.replace("\\\n  ", ""))
         here = self.folder / "here"
-        (here / "scans").mkdir(parents=True)
+        here.mkdir()
         (here / "scripts").symlink_to(ROOT / "scripts")
         (here / "pipeline").symlink_to(PIPELINE)
         environment = {**FINDING, "PATH": f"{here}:{FINDING['PATH']}"}
         # Networks and heads of the page take minutes.
-        make, synth, label, one, resampled = self.COMMANDS
-        network(here / "unet.onnx", seed=1)
+        _, _, synth, label, one, resampled = self.COMMANDS
+        network(here / "models" / "unet_64.onnx", seed=1)
         for i in range(27):
             network(here / "models" / "slant_small" / f"network-{i + 1:02}.onnx", seed=i)
         sizes = " -s volume.fragment=[8,10,6] -s volume.grid="
         for line in (synth, synth.replace("--volume", "--volume 19x23x15"), synth.replace("--volume", "--volume 20x24x16 --overwrite"),
-                     f"{synth.split('--volume')[0]}--volume 9x30x12 --seed 4 --out scans/head.nii.gz",
-                     label + sizes + "[3,3,3]", one.split(" -s")[0] + sizes + "[2,4,2]",
-                     resampled.replace("volume.grid=[4,5,4]", "volume.fragment=[8,10,6]") + " -s volume.grid=[2,5,3]"):
+                     label + sizes + "[3,3,3]", one.split(" -s")[0] + sizes + "[3,3,3]",
+                     resampled.replace("[64,64,64]", "[8,10,6]").replace("[3,5,4]", "[3,3,4]")):
             done = subprocess.run(["bash", "-c", line], cwd=here, env=environment, capture_output=True, text=True,
                                   timeout=time_limit(250), check=False)
             self.assertEqual(done.returncode, 0, f"{line}: {done.stderr}")
@@ -630,7 +634,11 @@ class Documents(Volumes):
             made = sum(numpy.prod(weight.dims) for weight in first.initializer)
             self.assertTrue(0.9 * weights < made < 1.1 * weights, made)
         folder = self.folder / "made"
-        subprocess.run([sys.executable, "-B", ROOT / "scripts" / "make-models.py", folder, "slant_small"], check=True, timeout=time_limit(250))
+        subprocess.run([sys.executable, "-B", ROOT / "scripts" / "make-models.py", folder, "slant_small", "unet_64"], check=True,
+                       timeout=time_limit(250))
+        one = onnx.load(folder / "unet_64.onnx").graph
+        self.assertEqual([[side.dim_value for side in value.type.tensor_type.shape.dim] for value in (*one.input, *one.output)],
+                         [[1, 1, 64, 64, 64], [1, 5, 64, 64, 64]])
         self.assertEqual([file.name for file in sorted((folder / "slant_small").iterdir())],
                          [f"network-{i + 1:02}.onnx" for i in range(27)])
 
