@@ -44,10 +44,25 @@ test_programs() {
 }
 # Names of the tests within one process, as a regular expression for CTest: doctest programs and their cases.
 in_process='^[a-z0-9_]+_test:'
-# Those of them that take more than two seconds with sanitizers, which run in the deep check alone.
+# Those of them that take longer with sanitizers than so many seconds, which run in the deep check alone.
+long_seconds=2
 long='\(long\)$'
 # A test that expects a program to fail expects 1 to 3: what a sanitizer ends is never taken for that.
 export ASAN_OPTIONS=exitcode=99 UBSAN_OPTIONS=exitcode=99:print_stacktrace=1
+# times LOG: a line per test that ran: seconds and name.
+times() {
+  # After `***Exception: SegFault` a time of three digits has no space before it.
+  sed -n 's/.*Test *#[0-9]*: \(.*[^ ]\) \.\.\.*.*[^0-9.]\([0-9.]*\) sec$/\2 s  \1/p' "build/$1.log"
+}
+# unnamed_long LOG: a line that names the tests within one process that took too long for their names. Nothing where none
+# did.
+unnamed_long() {
+  local names
+  names="$(times "$1" | awk -v most="$long_seconds" -v within="$in_process" '
+    { seconds = $1; sub(/^[^ ]+ s  /, "") }
+    seconds > most && $0 ~ within && !/\(long\)$/ { printf "%s%s (%s s)", before, $0, seconds; before = ", " }')"
+  [[ -z "$names" ]] || echo "Took more than $long_seconds s: shorten them, or end their names in (long): $names"
+}
 # run_tests PRESET LOG [OPTION...]: the tests of a build, four more at a time than there are cores, as many wait for a disk
 # or for a time to pass. Prints those that fail, why others were skipped, and the five slowest; all that CTest prints is in
 # build/LOG.log.
@@ -60,8 +75,7 @@ run_tests() {
   sed -n '/^[0-9]*% tests passed/p' "$log"
   sed -n '/^SKIPPED[: ]/p' "$told" 2>/dev/null | sort -u || true
   echo 'Slowest:'
-  # After `***Exception: SegFault` a time of three digits has no space before it.
-  sed -n 's/.*Test *#[0-9]*: \(.*[^ ]\) \.\.\.*.*[^0-9.]\([0-9.]*\) sec$/\2 s  \1/p' "$log" | sort -rn | sed -n '1,5s/^/  /p'
+  times "$2" | sort -rn | sed -n '1,5s/^/  /p'
   return "$status"
 }
 # run_cases PRESET LOG [OPTION...]: tests within one process, many of them in each, as sanitizers make a start slow.

@@ -23,4 +23,5 @@ for folder in "${folders[@]}"; do
 done
 build dev "${programs[@]}"
 run_tests dev check -LE slow -R "^($(IFS='|'; echo "${programs[*]}")):"
+unnamed_long check
 left_out check

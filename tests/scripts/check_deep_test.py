@@ -281,6 +281,27 @@ class Coverage(Case):
             self.assertEqual("slow|system" in (self.folder / "ctest.log").read_text().splitlines(), left_out)
 
 
+class Daily(Case):
+    """check.sh, which runs a_test."""
+
+    def told(self, *tests):
+        lines = [f"{i}/{len(tests)} Test  #{i}: {name} ....   Passed    {seconds} sec" for i, (name, seconds) in enumerate(tests, 1)]
+        self.write("../bin/ctest", "#!/bin/sh\ncat <<'END'\n" + "\n".join(lines) + "\nEND\n")
+        self.write("scripts/install-deps.sh", "#!/bin/sh\n")
+        done = self.run_script("check.sh", "a")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return [line for line in done.stdout.splitlines() if line.startswith("Took")]
+
+    def test_long_cases_without_that_name_are_told_in_one_line(self):
+        self.assertEqual(self.told(("a_test:Many turns, (long) ones", "2.01"), ("a_test:A page", "2.00"),
+                                   ("a_test:A storm (long)", "130.25"), ("a: a script", "9.00"), ("a_test:All of a", "10.50")),
+                         ["Took more than 2 s: shorten them, or end their names in (long): "
+                          "a_test:Many turns, (long) ones (2.01 s), a_test:All of a (10.50 s)"])
+
+    def test_where_none_is_long_nothing_is_said(self):
+        self.assertEqual(self.told(("a_test:A page", "0.10"), ("a_test:A storm (long)", "3.00")), [])
+
+
 # Networks have no packages: two tests are skipped.
 SKIPPING_CTEST = r"""#!/bin/bash
 mkdir -p build/release/Testing/Temporary
