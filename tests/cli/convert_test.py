@@ -296,7 +296,7 @@ class OneFile(Case):
                 ((own, self.folder / "same.ome.tif"), "it is the slide itself"),
                 ((own, self.folder / "link.ome.tif"), "it is the slide itself"),
                 ((own, own), ".ome.zarr or .zarr for ome-zarr, .dzi for dzi and .dicom for dicom"),
-                ((own, self.folder / "a.png"), ".ome.zarr or .zarr for ome-zarr, .dzi for dzi and .dicom for dicom"),
+                ((own, self.folder / "a.unknown"), ".ome.zarr or .zarr for ome-zarr, .dzi for dzi and .dicom for dicom"),
                 ((own, self.folder / ".ome.tif"), ".ome.zarr or .zarr for ome-zarr, .dzi for dzi and .dicom for dicom"),
                 ((own, self.folder / "a.dzi", "--to", "ome-tiff"), "ends in .ome.tif, .ome.tiff, .tif or .tiff"),
                 ((own, self.folder / "none" / "a.tif"), "No such file or directory"),

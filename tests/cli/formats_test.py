@@ -109,7 +109,7 @@ class Formats(Case):
                 self.assertOneLine(again, 2, "it is there already, and " + (
                     "--overwrite replaces the image" if suffix == ".dzi" else "a folder isn't replaced"))
             self.assertEqual(content(self.out), before)
-            self.assertOneLine(run("convert", self.slide(), self.out / "a.png", *options), 2,
+            self.assertOneLine(run("convert", self.slide(), self.out / "a.unknown", *options), 2,
                                "its suffix names no format that is written; there are .ome.tif")
             other = "a.dzi" if suffix != ".dzi" else "a.ome.zarr"
             self.assertOneLine(run("convert", self.slide(), self.out / other, *options), 2, f"ends in {suffix}")

@@ -158,7 +158,7 @@ class Usage(Case):
             (["compare", "a", ""], "can't be empty"),
             (["completion", "tcsh"], "expected bash, zsh or fish"),
             (["--log-level", "inf", small], "did you mean 'info'?"),
-            (["--maps", "png", small], "output.maps is 'png'; expected none, npy or tiff"),
+            (["--maps", "other", small], "output.maps is 'other'; expected none, npy or tiff"),
             (["--threads", "many", small], "pipeline.threads must be a whole number"),
             (["--threads", "-1", small], "pipeline.threads is -1"),
             (["--backend", "gpu", small], "expected auto, cpu or cuda"),

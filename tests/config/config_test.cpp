@@ -296,7 +296,7 @@ TEST_CASE("what is wrong in a setting is said on one line, with a suggestion") {
       {"model.tissue_share=-0.5", "setting 'model.tissue_share=-0.5': model.tissue_share must be -1, or 0 or more"},
       {"model.mpp_tolerance=-0.1", "setting 'model.mpp_tolerance=-0.1': model.mpp_tolerance must be -1, or 0 or more"},
       {"tissue.fill_um2=-0.5", "setting 'tissue.fill_um2=-0.5': tissue.fill_um2 must be -1, or 0 or more"},
-      {"output.maps=png", "setting 'output.maps=png': output.maps is 'png'; expected none, npy or tiff"},
+      {"output.maps=other", "setting 'output.maps=other': output.maps is 'other'; expected none, npy or tiff"},
       {"pipeline.queue=2",
        "setting 'pipeline.queue=2': unknown key 'pipeline.queue'; did you mean 'pipeline.queue_depth'?"},
       {"gpu.streams=4", "setting 'gpu.streams=4': unknown key 'gpu.streams'"},

@@ -568,7 +568,7 @@ def test_a_folder_wants_a_name_of_functions_that_have_none(slide, tmp_path):
 
 
 def test_a_name_that_is_no_folders_is_refused(slide, tmp_path):
-    for name in ("a.png", "a.JPG", "a.npy", "a.svs"):
+    for name in ("a.csv", "a.NPY", "a.npz", "a.svs"):
         with pytest.raises(ss.ConfigError, match="expected a folder, or a file that ends in"):
             ss.map(slide, lambda pixels: pixels, tile=512, batch=4, out=tmp_path / name)
     assert list(tmp_path.iterdir()) == []
