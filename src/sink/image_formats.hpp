@@ -14,10 +14,12 @@
 /// What formats of images there are, and what goes into which. A format is a sink, its `ImageFormatTraits` in
 /// image_formats.cpp, and a name in the configuration's key `image.format`. To make an image takes nothing else.
 ///
-/// Some who look at finished or unfinished images tell formats apart by names and marks. A new format may need a line:
-/// - cli/own_marks.cpp: whether this program made a file or folder. Who replaces and removes files asks that.
+/// Other code tells finished and unfinished images apart by names and marks. A new format may need a line:
+/// - cli/own_marks.cpp: the mark of this program in a whole image (`kinds`) and in an unfinished one
+///   (`foreign_partial`). Code that replaces and removes files asks for it.
+/// - python/slidestream/_map.py: suffixes of the files that `map` makes.
 /// - sink/partial_folder.cpp: which files an image's folder may hold, of formats that are folders.
-/// - stages/images/slide_images.cpp: how much longer names are while images are written.
+/// - stages/images/slide_images.cpp: how much longer names are while images with files beside them are written.
 /// - report/made.cpp and pictures.cpp: of which images a report has pictures.
 /// - cli/info_command.cpp: what it says of images that this program doesn't read.
 ///
