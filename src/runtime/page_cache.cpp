@@ -91,7 +91,8 @@ void drop_from_cache(const std::string& path) noexcept {
 
 std::optional<double> cached_share(int descriptor, std::uint64_t bytes) noexcept {
   if (bytes == 0) return std::nullopt;
-  if (const auto share = counted(descriptor, bytes)) return share;
+  // Of a file on overlayfs the kernel counts the pages of the layer above, which are none.
+  if (const auto share = counted(descriptor, bytes); share.value_or(0.0) > 0.0) return share;
   return sampled(descriptor, bytes);
 }
 
