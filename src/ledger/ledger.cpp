@@ -249,7 +249,7 @@ void Ledger::keep_row(const Ended& ended) {
   static_assert(row_assignment_count == 27);
   bind_row(update, result, digests, histogram_);
   bind_identity(update, 28, entry.known ? std::optional(entry.identity) : std::nullopt);
-  update.bind(32, unix_now()).bind(33, entry.id).run();
+  update.bind(32, unix_microseconds()).bind(33, entry.id).run();
   seal_row(database_, entry.id);
   if (result.done || !may_have_left(entry, result)) forget_files(database_, entry.id);
 }

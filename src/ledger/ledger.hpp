@@ -184,6 +184,7 @@ class Ledger {
     std::int64_t ended_at = 0;
     std::optional<std::uint64_t> map_digest;  ///< as it was written
     MapParts map;
+    bool is_joined = false;  ///< from joined results
   };
   ListedMaps listed_maps();
   enum class Import { added, known, different, damaged };
@@ -191,6 +192,10 @@ class Ledger {
   /// say the same, the one is kept that any order of imports keeps. `different`: both are done and don't say the same.
   /// `damaged`: its map isn't what was written. `work` has to throw then.
   Import import(std::size_t slide, const Imported& other);
+  /// Whether what was imported says this. \param map_digest  as it was written
+  bool has_imported(std::size_t slide, const SlideResult& result, std::optional<std::uint64_t> map_digest);
+  /// Changes `ManifestEntry::kept` of a slide while `join` works.
+  void set_kept(std::size_t slide, std::int64_t kept);
 
   /// What the names of a slide's images and map begin with. The first call gives each slide of the manifest one that is
   /// no other slide's in this folder (`fill_image_names`), and keeps them all: they stay, whatever later manifests are.
@@ -325,7 +330,7 @@ class Ledger {
   std::string token_;        ///< this process's, in the ledger
   std::optional<StartNotes> notes_;
   std::vector<Slide> slides_;  ///< as the manifest
-  std::vector<char> joined_;   ///< of them, what was imported
+  std::vector<char> joined_;   ///< of them, what was imported: 1, or 2 from joined results
   std::vector<std::byte> histogram_;
 };
 

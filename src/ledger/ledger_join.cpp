@@ -18,6 +18,7 @@ struct Before {
   std::optional<std::uint64_t> map_digest;
   std::int64_t ended_at = 0;
   std::int64_t attempts = 0;
+  bool is_joined = false;
 };
 
 Before read_before(Database& database, std::int64_t id, std::size_t bins) {
@@ -40,12 +41,14 @@ Ledger::Import judge(const Before& before, const Ledger::Imported& other) {
   if (result.done && (!same_result(before.result, result) || before.map_digest != other.map_digest)) {
     return Ledger::Import::different;
   }
-  const auto order = [](const SlideResult& slide, std::int64_t ended_at, std::int64_t attempts) {
-    return std::tuple(ended_at, attempts, slide.seconds, slide.backend, slide.gpu_fallback_tiles, slide.error,
-                      slide.file_bytes, slide.artifacts.empty() ? std::string() : slide.artifacts.front().file);
+  // The latest: later merges compare it with what folders did since. Files of joined results may have moved.
+  const auto order = [](const SlideResult& slide, std::int64_t ended_at, bool is_joined, std::int64_t attempts) {
+    return std::tuple(-ended_at, is_joined, attempts, slide.seconds, slide.backend, slide.gpu_fallback_tiles,
+                      slide.error, slide.file_bytes,
+                      slide.artifacts.empty() ? std::string() : slide.artifacts.front().file);
   };
-  const bool goes_first =
-      order(result, other.ended_at, other.attempts) < order(before.result, before.ended_at, before.attempts);
+  const bool goes_first = order(result, other.ended_at, other.is_joined, other.attempts) <
+                          order(before.result, before.ended_at, before.is_joined, before.attempts);
   return goes_first ? Ledger::Import::added : Ledger::Import::known;
 }
 
@@ -162,12 +165,13 @@ Ledger::Import Ledger::import(std::size_t slide, const Imported& other) {
   const std::int64_t id = slides_.at(slide).id;
   bool known = false;
   if (joined_[slide] != 0) {
-    const Before before = read_before(database_, id, bins_);
+    Before before = read_before(database_, id, bins_);
+    before.is_joined = joined_[slide] == 2;
     const Import outcome = judge(before, other);
     if (outcome != Import::added) return outcome;
     known = before.result.done == other.result.done;
   }
-  joined_[slide] = 1;
+  joined_[slide] = other.is_joined ? 2 : 1;
   const RowDigests digests = {store_map(database_, id, other.map), store_attachments(database_, id, other.result)};
   if (digests.map != other.map_digest) return Import::damaged;
   Statement update(database_,
@@ -186,6 +190,16 @@ Ledger::Import Ledger::import(std::size_t slide, const Imported& other) {
   update.run();
   seal_row(database_, id);
   return known ? Import::known : Import::added;
+}
+
+bool Ledger::has_imported(std::size_t slide, const SlideResult& result, std::optional<std::uint64_t> map_digest) {
+  const Before before = read_before(database_, slides_.at(slide).id, bins_);
+  return same_result(before.result, result) && before.map_digest == map_digest;
+}
+
+void Ledger::set_kept(std::size_t slide, std::int64_t kept) {
+  Statement update(database_, "UPDATE slides SET mine = ?1 WHERE id = ?2");
+  update.bind(1, kept).bind(2, slides_.at(slide).id).run();
 }
 
 }  // namespace slidestream

@@ -17,6 +17,7 @@
 #include "ledger/fingerprint.hpp"
 #include "ledger/ledger_view.hpp"
 #include "ledger/map_files.hpp"
+#include "ledger/merge_places.hpp"
 #include "ledger/merged_files.hpp"
 #include "ledger/owner.hpp"
 #include "ledger/schema.hpp"
@@ -42,40 +43,6 @@ struct Part {
   bool is_joined = false;
   bool is_shard = false;
 };
-
-/// How much what a part has of a slide counts: nothing beside a part that has more.
-enum class Standing {
-  leftover,  ///< of an earlier run in another shard's folder, maybe of an earlier file
-  result,    ///< of a run without shards, alone or joined, or of any that an earlier version joined
-  joined,    ///< a shard had the slide to do that was joined; its folder may have done more since
-  own,       ///< a shard has the slide to do
-};
-
-Standing standing_in(const Part& part, std::int64_t mine) {
-  if (mine == 0 || mine == mine_as_leftover) return Standing::leftover;
-  if (mine == mine_as_joined) return Standing::joined;
-  return part.is_shard ? Standing::own : Standing::result;
-}
-
-/// What joined results keep of a standing.
-std::int64_t mine_of(Standing standing) {
-  if (standing == Standing::leftover) return mine_as_leftover;
-  return standing == Standing::result ? 1 : mine_as_joined;
-}
-
-/// A slide of any manifest.
-struct Place {
-  std::int64_t position = 0;  ///< the first that a manifest gives it
-  std::string path;
-  std::uint64_t bytes = 0;                 ///< of its file, the most that a part knows
-  std::size_t shards = 0;                  ///< so many parts that are shards list it
-  Standing standing = Standing::leftover;  ///< the highest of a part
-  bool is_undone = false;                  ///< a part of that standing has it to do; again, unless it is a shard's
-  bool has_ended = false;                  ///< a part of any standing ended it once
-  std::optional<std::int64_t> ended_at;    ///< when one of that standing last ended it; nothing: none did
-  std::optional<std::int64_t> repeated;    ///< the end of a shard's joined result that is to be repeated
-};
-using Places = std::map<std::string, Place>;  ///< by canonical path
 
 Part open_part(const std::string& folder) {
   Part part;
@@ -137,58 +104,6 @@ void check_shards(const std::vector<Part>& parts) {
   }
 }
 
-void add_places(Part& part, Places& places) {
-  Statement select(*part.database,
-                   "SELECT canonical, path, position, size, mine, state NOT IN ('done', 'failed'), ended_at FROM "
-                   "slides WHERE position IS NOT NULL");
-  while (select.step()) {
-    const Standing standing = standing_in(part, select.integer(4));
-    // Another folder's result stands in for what a run without shards never did, and not for what it does again.
-    const bool is_its = standing > Standing::result || (standing == Standing::result && !select.is_null(6));
-    const bool is_undone = is_its && select.integer(5) != 0;
-    const auto ended_at = select.is_null(6) ? std::nullopt : std::optional(select.integer(6));
-    const Place place{select.integer(2),
-                      select.text(1),
-                      static_cast<std::uint64_t>(std::max<std::int64_t>(0, select.integer(3))),
-                      part.is_shard ? std::size_t{1} : 0,
-                      standing,
-                      is_undone,
-                      ended_at.has_value(),
-                      ended_at,
-                      is_undone && standing == Standing::joined ? ended_at : std::nullopt};
-    const auto check = [&](std::string_view text) {
-      if (text.empty() || text.find('\0') != std::string_view::npos) {
-        throw OutputError(part.database->file().string() + ": damaged: a path can't be what was written");
-      }
-    };
-    check(place.path);
-    check(select.bytes(0));
-    const auto [entry, is_new] = places.try_emplace(select.text(0), place);
-    if (is_new) continue;
-    Place& known = entry->second;
-    known.position = std::min(known.position, place.position);
-    known.path = std::min(known.path, place.path);
-    known.bytes = std::max(known.bytes, place.bytes);
-    known.shards += place.shards;
-    known.has_ended = known.has_ended || place.has_ended;
-    known.repeated = std::max(known.repeated, place.repeated);
-    if (place.standing < known.standing) continue;
-    const bool is_equal = place.standing == known.standing;
-    known.is_undone = place.is_undone || (is_equal && known.is_undone);
-    known.ended_at = is_equal ? std::max(known.ended_at, place.ended_at) : place.ended_at;
-    known.standing = place.standing;
-  }
-}
-
-/// A shard's folder outranks joined results, unless its result isn't later than the one that these have to repeat.
-void apply_repeats(Places& places) {
-  for (auto& [canonical, place] : places) {
-    if (place.standing != Standing::own || place.repeated < place.ended_at) continue;
-    place.is_undone = true;
-    place.ended_at = place.repeated;
-  }
-}
-
 /// Says which parts know another list of slides than the shards among them.
 void tell_lists(const std::vector<Part>& parts, const Places& places, MergeResult& result) {
   const auto shards = static_cast<std::size_t>(std::ranges::count(parts, true, &Part::is_shard));
@@ -208,21 +123,6 @@ void tell_lists(const std::vector<Part>& parts, const Places& places, MergeResul
 void add_former(Part& part, std::unordered_set<std::string>& former) {
   Statement select(*part.database, "SELECT canonical FROM slides WHERE position IS NULL AND state = 'done'");
   while (select.step()) former.insert(select.text(0));
-}
-
-/// By position where the manifests agree; paths settle the rest.
-std::vector<ManifestEntry> make_manifest(const Places& places) {
-  std::vector<const Places::value_type*> order;
-  for (const auto& place : places) order.push_back(&place);
-  std::ranges::stable_sort(order, {}, [](const auto* place) { return place->second.position; });
-  std::vector<ManifestEntry> manifest;
-  manifest.reserve(order.size());
-  for (const auto* entry : order) {
-    const Place& place = entry->second;
-    manifest.push_back(
-        {place.path, entry->first, place.is_undone, place.bytes, mine_of(place.standing), place.ended_at});
-  }
-  return manifest;
 }
 
 /// Ends a merge that was told to stop.
@@ -257,28 +157,27 @@ class Joiner {
       if (found == by_canonical_.end()) throw OutputError(file + ": changes while it is read");
       const std::size_t place = found->second;
       const Place& listed = places_.at(found->first);
-      const Standing standing = standing_in(part, select.integer(more + 9));
-      const bool counts = standing == listed.standing && !listed.is_undone;
-      if (!counts && select.bytes(1) == "done") not_counted_.emplace(place, part.folder);
-      if (standing < listed.standing) continue;
+      const SlideClaim claim = SlideClaim::of(select.integer(more + 9), part.is_shard);
+      const bool counts = listed.counts(claim);
+      if ((!counts || listed.is_undone()) && select.bytes(1) == "done") not_counted_.emplace(place, part.folder);
+      if (!counts) continue;
       // What one has done may be of an earlier file than what another has to do.
-      if (listed.is_undone) {
+      if (listed.is_undone()) {
         undone_.insert(place);
         continue;
       }
-      const bool is_leftover = standing == Standing::leftover;
+      const bool is_leftover = claim.standing == Standing::leftover;
       if (is_leftover) leftovers_.insert(place);
-      if (!is_leftover && standing != Standing::own && listed.shards > 0) ++stand_ins_[part.folder];
+      if (listed.is_doubted()) doubted_.insert(place);
+      if (!is_leftover && !listed.is_own && listed.shards > 0) ++stand_ins_[part.folder];
       Ledger::Imported slide;
       slide.map_digest = unsigned_or_null(select, map_digest_column);
       slide.result = rows.read(select);
-      if (!select.is_null(more + 2)) {
-        slide.identity = SlideIdentity{static_cast<std::uint64_t>(select.integer(more + 2)), select.integer(more + 3),
-                                       unsigned_or_null(select, more + 4), unsigned_or_null(select, more + 5)};
-      }
+      slide.identity = identity_in(select, more + 2);
       slide.attempts = select.integer(more + 6);
       slide.ended_at = select.integer(more + 7);
       slide.image_name = select.text(more + 8);
+      slide.is_joined = part.is_joined;
       for (Artifact& artifact : slide.result.artifacts) {
         artifact.file = artifact_elsewhere(part.folder, artifact.file, ledger_.file().parent_path());
       }
@@ -292,12 +191,39 @@ class Joiner {
       }
       if (outcome == Ledger::Import::different) {
         throw ConfigError(one_line(manifest_[place].path) + ": has another result in " + part.folder + " than in " +
-                          has_[place]);
+                          seen_[place].back().folder);
       }
       if (outcome == Ledger::Import::added) totals_.add(slide.result);
       seen_[place].push_back({slide.result.done, slide.identity, slide.ended_at, part.folder});
-      if (outcome == Ledger::Import::known && slide.result.done && has_[place] != part.folder) ++twice_;
+      // Joined results have what their folders have.
+      if (part.is_joined && listed.is_own) continue;
+      const bool is_again = outcome == Ledger::Import::known && !has_[place].empty() && has_[place] != part.folder;
+      if (is_again && slide.result.done) ++twice_;
       has_[place] = part.folder;
+    }
+  }
+  /// For after `add` of all: finds what runs without shards ended later than a slide's shard, and otherwise, or are to
+  /// repeat.
+  void doubt(Part& part) {
+    Statement select(*part.database,
+                     "SELECT " + row_columns +
+                         ", canonical, size, modified, hash, side, ended_at, mine, state IN ('done', 'failed') FROM "
+                         "slides WHERE position IS NOT NULL AND ended_at IS NOT NULL");
+    constexpr int more = row_column_count;
+    RowReader rows(*part.database, bins_);
+    while (select.step()) {
+      const auto found = by_canonical_.find(select.text(more));
+      if (found == by_canonical_.end()) continue;
+      const auto [canonical, place] = *found;
+      const Place& listed = places_.at(canonical);
+      const bool is_run = SlideClaim::of(select.integer(more + 6), part.is_shard).standing == Standing::result;
+      const bool is_later = listed.standing == Standing::shard && select.integer(more + 5) > listed.ended_at;
+      if (!is_run || !is_later || listed.is_undone()) continue;
+      if (select.integer(more + 7) != 0 && agrees(place, rows.read(select), select)) continue;
+      if (!doubted_.insert(place).second) continue;
+      SlideClaim claim = SlideClaim::of(manifest_[place].kept, false);
+      claim.is_doubted = true;
+      ledger_.set_kept(place, claim.mine());
     }
   }
   /// Of the same file a result goes before a failure. A failure of another file under that name, later than every
@@ -336,7 +262,7 @@ class Joiner {
                                 " from here, as no named folder's shard has " + (count == 1 ? "it" : "them") +
                                 " to do; name all shards' folders, if any is newer");
     }
-    result.uncertain += leftovers_.size();
+    result.uncertain += leftovers_.size() + doubted_.size();
     const auto add = [&](const std::set<std::size_t>& slides, const std::string& rest) {
       if (slides.empty()) return;
       const bool is_one = slides.size() == 1;
@@ -344,6 +270,9 @@ class Joiner {
                                 one_line(manifest_[*slides.begin()].path) + rest);
     };
     add(leftovers_, ": no folder's shard has this to do, so what an earlier run left counts; name all shards' folders");
+    add(doubted_,
+        ": a run without shards ended this later than its shard, and with another result or to repeat it; give the "
+        "shard's command again, with --retry-failed if it failed, or leave that run out");
     add(undone_,
         ": ended in one folder, and still to do in another that has it as its own; give the other's command again, or "
         "leave it out");
@@ -358,6 +287,15 @@ class Joiner {
     std::string folder;
   };
 
+  /// Whether what was imported of a slide says the same as a row of `doubt`, or more.
+  bool agrees(std::size_t place, const SlideResult& result, const Statement& row) {
+    if (result.done) return ledger_.has_imported(place, result, unsigned_or_null(row, map_digest_column));
+    const std::optional<SlideIdentity> file = identity_in(row, row_column_count + 1);
+    return !file || std::ranges::any_of(seen_.at(place), [&](const Seen& one) {
+      return !one.done || !one.file || one.file->same_state(*file);
+    });
+  }
+
   Ledger& ledger_;
   const Places& places_;
   const std::vector<ManifestEntry>& manifest_;
@@ -368,7 +306,8 @@ class Joiner {
   std::set<std::size_t> leftovers_;
   std::map<std::size_t, std::string> not_counted_;  ///< the first folder that did a slide and doesn't count
   std::map<std::string, std::size_t> stand_ins_;    ///< by folder: slides of shards that aren't named
-  std::set<std::size_t> undone_;                    ///< ended in one folder, and to do in another of that standing
+  std::set<std::size_t> doubted_;  ///< ended by a run without shards later than by a shard, and otherwise
+  std::set<std::size_t> undone_;   ///< ended in one folder, and to do in another of that standing
   std::unordered_map<std::string, std::size_t> by_canonical_;
   std::vector<std::string> has_;  ///< the folder that a slide was in
   std::map<std::size_t, std::vector<Seen>> seen_;
@@ -405,6 +344,9 @@ void join(std::vector<Part>& parts, const std::vector<std::pair<std::string, std
       part.database->execute("COMMIT");
     }
     joiner.check_failures();
+    for (Part& part : parts) {
+      if (!part.is_shard) joiner.doubt(part);
+    }
   };
   const auto check_names = [&](const std::vector<std::string>& names, const Ledger::ListedMaps& now) {
     const std::vector<std::string> files = map_files(result.config, manifest, names);
@@ -444,6 +386,7 @@ MergeResult merge_ledgers(const std::vector<std::string>& folders, const std::st
                           const MergeOptions& options) {
   std::vector<Part> parts;
   MergeResult result;
+  const std::int64_t opened_at = unix_microseconds();
   for (const std::string& folder : folders) {
     std::error_code code;
     if (fs::equivalent(folder, out, code)) throw ConfigError(folder + ": is the folder for the joined results, too");
@@ -461,9 +404,8 @@ MergeResult merge_ledgers(const std::vector<std::string>& folders, const std::st
   result.config = std::ranges::min_element(parts, {}, &Part::configuration)->config;
   result.config.output.dir = out;
   Places places;
-  for (Part& part : parts) add_places(part, places);
-  apply_repeats(places);
-  const std::vector<ManifestEntry> manifest = make_manifest(places);
+  for (Part& part : parts) add_places(*part.database, part.is_shard, places);
+  const std::vector<ManifestEntry> manifest = make_manifest(places, opened_at);
   tell_lists(parts, places, result);
   if (manifest.empty()) result.warnings.push_back("none of the folders has a slide");
 

@@ -167,8 +167,11 @@ Claim claim(Database& database, const OwnerWatch& watch) {
   }
 }
 
-std::int64_t unix_now() noexcept {
-  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+std::int64_t unix_now() noexcept { return unix_microseconds() / 1'000'000; }
+
+std::int64_t unix_microseconds() noexcept {
+  using std::chrono::microseconds;
+  return std::chrono::duration_cast<microseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 }  // namespace slidestream

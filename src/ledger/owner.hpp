@@ -80,5 +80,6 @@ Claim claim(Database& database, const OwnerWatch& watch);
 
 /// Seconds since 1970.
 std::int64_t unix_now() noexcept;
+std::int64_t unix_microseconds() noexcept;
 
 }  // namespace slidestream

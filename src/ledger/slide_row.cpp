@@ -184,6 +184,12 @@ void bind_identity(Statement& statement, int first, const std::optional<SlideIde
   bind(first + 3, identity->side);
 }
 
+std::optional<SlideIdentity> identity_in(const Statement& row, int first) {
+  if (row.is_null(first)) return std::nullopt;
+  return SlideIdentity{static_cast<std::uint64_t>(row.integer(first)), row.integer(first + 1),
+                       unsigned_or_null(row, first + 2), unsigned_or_null(row, first + 3)};
+}
+
 void seal_row(Database& database, std::int64_t id) {
   Statement update(database,
                    std::string("UPDATE slides SET digest = row_digest(") + row_digest_columns + ") WHERE id = ?1");

@@ -24,11 +24,6 @@ inline constexpr const char* row_digest_columns =
     "file_bytes, windows, value_count, clipped, value_sum, square_sum, map_columns, map_rows, histogram, "
     "gpu_fallback_tiles, map_digest, canonical, stage, tile, attached, image_name";
 
-/// The column `mine` of a joined slide that only earlier runs had left in other shards' folders.
-inline constexpr std::int64_t mine_as_leftover = 2;
-/// The same of one that a joined shard had to do. A start in the joined folder forgets both.
-inline constexpr std::int64_t mine_as_joined = 3;
-
 /// `SELECT` + these: what `RowReader` reads, from column 0 on. The last but two says whether the digest is the row's.
 inline const std::string row_columns =
     "path, state, cause, width, height, codec, colour, level, mpp, missing_tiles, bad_tiles, backend, seconds, "
@@ -85,6 +80,8 @@ std::optional<std::uint64_t> unsigned_or_null(const Statement& statement, int co
 
 /// Size, time and hash of a slide's file, and the digest of its side inputs, as four values from number `first` on.
 void bind_identity(Statement& statement, int first, const std::optional<SlideIdentity>& identity);
+/// The same, read; nothing where there is none.
+std::optional<SlideIdentity> identity_in(const Statement& row, int first);
 
 /// A decimal number of 128 bits; false when the text isn't one.
 bool parse_decimal(std::string_view text, Int128& value) noexcept;

@@ -239,10 +239,9 @@ void check_texts(Database& database, const LedgerStatus& status) {
 void estimate(Database& database, LedgerStatus& status) {
   // A dead process has no speed.
   if (!status.owner || !status.owner_is_alive.value_or(true)) return;
-  Statement select(
-      database,
-      "SELECT " + sum_of("size") +
-          " FROM slides WHERE position IS NOT NULL AND mine AND state IN ('done', 'failed') AND ended_at >= ?1");
+  Statement select(database, "SELECT " + sum_of("size") +
+                                 " FROM slides WHERE position IS NOT NULL AND mine AND state IN ('done', 'failed') AND "
+                                 "ended_at >= 1000000 * ?1");
   select.bind(1, status.owner->since);
   if (!select.step()) return;
   // Both times are the owner's clock's.

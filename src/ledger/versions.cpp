@@ -11,9 +11,10 @@ namespace slidestream {
 namespace {
 
 // Paths are bytes and needn't be UTF-8. `position` and `mine` belong to the manifest of the last start: a slide that
-// it didn't name has none. Counts are unsigned 64-bit numbers, the lowest byte first; sums decimal text, for they have
-// 128 bits. Digests are XXH64, of a row's result (row_digest.hpp) and of a map's bytes. Each row that ended has one,
-// and each map.
+// it didn't name has no position. In joined results `mine` says more (merge_places.cpp). `ended_at` is in microseconds
+// since 1970. Counts are unsigned 64-bit numbers, the lowest byte first; sums decimal text, for they have 128 bits.
+// Digests are XXH64, of a row's result (row_digest.hpp) and of a map's bytes. Each row that ended has one, and each
+// map.
 
 constexpr std::string_view meta = "CREATE TABLE meta(name TEXT PRIMARY KEY, value BLOB NOT NULL)";
 
