@@ -186,8 +186,8 @@ def _corners(coords: Any, slides: int, one_path: bool) -> List[numpy.typing.NDAr
             raise _core.ConfigError(f"{what} is an array with masked values; leave these out: numpy.ma.compress_rows({what})")
         try:
             array = numpy.asarray(values)
-        except (TypeError, ValueError):
-            array = numpy.empty(0, object)
+        except (TypeError, ValueError) as error:
+            raise _core.ConfigError(f"{what} isn't N x 2 integers, x and y in pixels of level 0: {error}") from None
         if array.size == 0 and array.ndim <= 2:
             array = numpy.empty((0, 2), numpy.int64)
         if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":

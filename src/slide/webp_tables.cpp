@@ -238,38 +238,60 @@ std::uint32_t little_endian(std::span<const std::byte> bytes, std::size_t at, st
   return value;
 }
 
-/// Of a picture that begins with its signature and size.
-std::uint64_t lossless_table_bytes(std::span<const std::byte> bytes) {
-  constexpr std::size_t header = 5;
-  if (bytes.size() <= header || bytes[0] != std::byte{0x2F}) return 0;  // libwebp refuses it
-  const std::uint32_t sizes = little_endian(bytes, 1, 4);
-  return WebpStream(bytes.subspan(header), (sizes & 0x3FFFU) + 1, (sizes >> 14 & 0x3FFFU) + 1).table_bytes();
-}
+/// The picture within a tile, from the first byte of its own header on.
+struct WebpPicture {
+  std::span<const std::byte> bytes;
+  bool is_lossless = false;
+  std::optional<std::span<const std::byte>> alpha;  ///< of a lossy one
+};
 
-}  // namespace
-
-std::uint64_t webp_table_bytes(std::span<const std::byte> tile) {
+WebpPicture picture_in(std::span<const std::byte> tile) {
   constexpr std::size_t chunk_header = 8;
   std::size_t at = is_at(tile, 0, "RIFF") ? 12 : 0;
-  std::optional<std::span<const std::byte>> alpha;
+  WebpPicture picture;
   if (is_at(tile, at, "VP8X") || is_at(tile, at, "ALPH")) {
     while (tile.size() >= at + chunk_header && !is_at(tile, at, "VP8 ") && !is_at(tile, at, "VP8L")) {
       const std::size_t size = little_endian(tile, at + 4, 4);
-      if (is_at(tile, at, "ALPH")) alpha = tile.subspan(at + chunk_header);
+      if (is_at(tile, at, "ALPH")) picture.alpha = tile.subspan(at + chunk_header);
       at += chunk_header + size + size % 2;
     }
   }
   const bool is_lossy = is_at(tile, at, "VP8 ");
   if (is_lossy || is_at(tile, at, "VP8L")) at += chunk_header;
-  if (at >= tile.size()) return 0;
-  const std::span<const std::byte> picture = tile.subspan(at);
-  if (!is_lossy && picture[0] == std::byte{0x2F}) return lossless_table_bytes(picture);
-  constexpr std::size_t alpha_header = 1, size_at = 6;
+  if (at >= tile.size()) return picture;
+  picture.bytes = tile.subspan(at);
+  picture.is_lossless = !is_lossy && picture.bytes[0] == std::byte{0x2F};
+  return picture;
+}
+
+struct Size {
+  std::uint64_t width = 0, height = 0;
+};
+
+Size size_of(const WebpPicture& picture) {
+  if (picture.is_lossless) {
+    const std::uint32_t sizes = little_endian(picture.bytes, 1, 4);
+    return {(sizes & 0x3FFFU) + 1, (sizes >> 14 & 0x3FFFU) + 1};
+  }
+  return {little_endian(picture.bytes, 6, 2) & 0x3FFFU, little_endian(picture.bytes, 8, 2) & 0x3FFFU};
+}
+
+}  // namespace
+
+std::uint64_t webp_width(std::span<const std::byte> tile) { return size_of(picture_in(tile)).width; }
+
+std::uint64_t webp_table_bytes(std::span<const std::byte> tile) {
+  const WebpPicture picture = picture_in(tile);
+  const Size size = size_of(picture);
+  constexpr std::size_t lossless_header = 5, alpha_header = 1;
+  if (picture.is_lossless) {
+    if (picture.bytes.size() <= lossless_header) return 0;  // libwebp refuses it
+    return WebpStream(picture.bytes.subspan(lossless_header), size.width, size.height).table_bytes();
+  }
   // The two lowest bits are 1 where alpha is coded as a lossless picture.
+  const auto& alpha = picture.alpha;
   if (!alpha || alpha->size() <= alpha_header || (alpha->front() & std::byte{3}) != std::byte{1}) return 0;
-  return WebpStream(alpha->subspan(alpha_header), little_endian(picture, size_at, 2) & 0x3FFFU,
-                    little_endian(picture, size_at + 2, 2) & 0x3FFFU)
-      .table_bytes();
+  return WebpStream(alpha->subspan(alpha_header), size.width, size.height).table_bytes();
 }
 
 }  // namespace slidestream

@@ -1,5 +1,5 @@
 /// \file
-/// Memory for the tables of codes that libwebp builds for a tile.
+/// What a tile of WebP says before libtiff and libwebp read it.
 #pragma once
 
 #include <cstddef>
@@ -13,5 +13,9 @@ namespace slidestream {
 /// of codes; that picture is decoded here. Where it is damaged, as many groups count as its blocks and bits may have.
 /// Thread-safe.
 std::uint64_t webp_table_bytes(std::span<const std::byte> tile);
+
+/// The width that the picture of a tile of WebP has in its header, 0 where that is cut off. libtiff 4.5 counts rows
+/// alone: what a narrower picture leaves of a row it doesn't write. Thread-safe.
+std::uint64_t webp_width(std::span<const std::byte> tile);
 
 }  // namespace slidestream

@@ -157,6 +157,7 @@ def test_bad_arguments_are_refused_at_once(slide):
         "coords=numpy.ma.array([[3, 4], [1, 2]], mask=[[0, 0], [1, 0]])": "coords is an array with masked values; leave these out",
         "coords=[numpy.ma.array([3, 4], mask=[0, 1])]": "coords is an array with masked values; leave these out",
         "coords=[[1.5, 2.0]]": "type float64; expected N x 2 integers",
+        "coords=[[0, 0], [64]]": "coords isn't N x 2 integers, x and y in pixels of level 0: ",
         "coords=[[1, 2]], step=5": "step has no meaning beside coords",
         "coords=[[1, 2]], tissue=True": "tissue has no meaning beside coords",
         "shuffle=-1": "shuffle is -1; expected a seed",

@@ -1,4 +1,4 @@
-// What tables of codes of lossless WebP take, which are as many as a tile says.
+// What tiles of WebP say before they are decoded: their width, and how many tables of codes they take.
 #include "slide/webp_tables.hpp"
 
 #include <doctest/doctest.h>
@@ -91,12 +91,14 @@ Bytes webp_file(const std::string& chunk, const Bytes& content) {
   return file;
 }
 
-Bytes lossless(unsigned side, const BitWriter& stream) {
+Bytes lossless(unsigned width, unsigned height, const BitWriter& stream) {
   Bytes content = {std::byte{0x2F}};
-  put_number(content, (side - 1) | (side - 1) << 14, 4);
+  put_number(content, (width - 1) | (height - 1) << 14, 4);
   content.insert(content.end(), stream.bytes.begin(), stream.bytes.end());
   return webp_file("VP8L", content);
 }
+
+Bytes lossless(unsigned side, const BitWriter& stream) { return lossless(side, side, stream); }
 
 TestTiff tiff_of_webp(std::uint32_t side, const Bytes& tile) {
   TestTiff tiff;
@@ -179,8 +181,37 @@ TEST_CASE("WebP: lossy tiles take no tables, but for lossless alpha") {
     file.resize(file.size() + (stream.bytes.size() + 1) % 2);
     file.insert(file.end(), lossy.begin() + 12, lossy.end());
     CHECK(webp_table_bytes(file) == (method == 1 ? 300 * of_group + 4096 : 0));
+    CHECK(webp_width(file) == 128);
   }
   CHECK(webp_table_bytes({}) == 0);
+  CHECK(webp_width({}) == 0);
+}
+
+TEST_CASE("WebP: tiles of another width are refused, also in images beside the slide") {
+  if (!has_webp()) return;
+  const TemporaryFolder folder;
+  BitWriter black;
+  black.put(0, 3);  // no transform, cache or groups
+  for (int code = 0; code < 5; ++code) black.put_single_code();
+  for (const unsigned width : {64U, 127U, 128U, 129U}) {
+    CAPTURE(width);
+    const Bytes tile = lossless(width, 128, black);
+    CHECK(webp_width(tile) == width);
+    TestTiff tiff = tiff_of_webp(128, tile);
+    tiff.directories.push_back(stripped_directory(128, 128, 128, 3));
+    tiff.directories[1].set_short(259, COMPRESSION_WEBP).set_short(262, PHOTOMETRIC_RGB).set_text(270, "label");
+    tiff.directories[1].tiles = {tile};
+    const auto slide = Slide::open(folder.write("slide.tif", tiff.bytes()));
+    REQUIRE(slide->info().associated.size() == 1);
+    if (width == 128) {
+      CHECK(read_level_rgb(*slide) == std::vector<std::uint8_t>(std::size_t{128} * 128 * 3));
+      CHECK(slide->read_associated(0).pixels == std::vector<std::uint8_t>(std::size_t{128} * 128 * 3));
+      continue;
+    }
+    const std::string line = "WebP is " + std::to_string(width) + " pixels wide, expected 128";
+    CHECK_THROWS_WITH_AS(read_level(*slide), doctest::Contains(line.c_str()), SlideError);
+    CHECK_THROWS_WITH_AS(slide->read_associated(0), doctest::Contains(line.c_str()), SlideError);
+  }
 }
 
 TEST_CASE("WebP: lossless tiles as libwebp writes them are read with little memory") {

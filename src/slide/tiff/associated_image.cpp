@@ -58,6 +58,7 @@ class Parts {
     const bool tiled = TIFFIsTiled(tiff.get()) != 0;
     count_ = tiled ? TIFFNumberOfTiles(tiff.get()) : TIFFNumberOfStrips(tiff.get());
     decoded_ = tiled ? TIFFTileSize64(tiff.get()) : TIFFStripSize64(tiff.get());
+    TIFFGetField(tiff.get(), tiled ? TIFFTAG_TILEWIDTH : TIFFTAG_IMAGEWIDTH, &width_);
     for (std::uint32_t i = 0; i < std::min(count_, most + 1); ++i) {
       const std::uint64_t length = length_of(i);
       longest_ = std::max(longest_, length);
@@ -72,6 +73,8 @@ class Parts {
   std::uint64_t all() const { return all_; }
   /// Of one, decoded.
   std::uint64_t decoded() const { return decoded_; }
+  /// Of each, in pixels.
+  std::uint32_t width() const { return width_; }
 
   /// Nothing where libtiff won't read it.
   void read(std::uint32_t index, std::vector<std::byte>& bytes) const {
@@ -90,6 +93,7 @@ class Parts {
   const File& file_;
   TiffFile& tiff_;
   std::uint32_t count_ = 0;
+  std::uint32_t width_ = 0;
   std::uint64_t longest_ = 0, all_ = 0, decoded_ = 0;
 };
 
@@ -198,6 +202,11 @@ AssociatedImage TiffContainer::read_associated(const Slide::Impl& slide, std::si
     std::vector<std::byte> bytes_of_part;
     for (std::uint32_t i = 0; i < parts.count(); ++i) {
       parts.read(i, bytes_of_part);
+      const std::uint64_t part_width = webp_width(bytes_of_part);
+      if (!bytes_of_part.empty() && part_width != parts.width()) {
+        fail("a part's WebP is " + std::to_string(part_width) + " pixels wide, expected " +
+             std::to_string(parts.width()));
+      }
       tables = std::max(tables, webp_table_bytes(bytes_of_part));
     }
     memory = {};

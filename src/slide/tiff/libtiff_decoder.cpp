@@ -1,3 +1,4 @@
+#include <cstring>
 #include <slidestream/error.hpp>
 #include <string>
 #include <utility>
@@ -123,6 +124,15 @@ void TiffContainer::decode_by_libtiff(const TileJob& job, std::uint64_t tile, st
                      .samples = static_cast<std::uint64_t>(job.coding.samples)});
   }
   if (job.level.codec == Codec::lzma) check_lzma_tile(bytes, tile_bytes);
+  if (job.level.codec == Codec::webp) {
+    const std::uint64_t width = webp_width(bytes);
+    if (width != static_cast<std::uint64_t>(job.level.tile_width)) {
+      throw TileError("its WebP is " + std::to_string(width) + " pixels wide, expected " +
+                      std::to_string(job.level.tile_width));
+    }
+    // Whatever libtiff left unwritten would be of another tile.
+    std::memset(samples, 0, size);
+  }
   // libtiff takes the input as writable to reverse bits, which it does for FillOrder 2 only.
   void* input = const_cast<std::byte*>(bytes.data());
   const int done = TIFFReadFromUserBuffer(tiff.get(), static_cast<std::uint32_t>(tile), input,
