@@ -1,9 +1,11 @@
 #include "runtime/page_cache.hpp"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,6 +31,12 @@ class Descriptor {
  private:
   int number_;
 };
+
+/// There the kernel counts the pages of the file above, which has none, and not those of the file below.
+bool is_on_overlay(int descriptor) noexcept {
+  struct ::statfs system {};
+  return ::fstatfs(descriptor, &system) == 0 && system.f_type == OVERLAYFS_SUPER_MAGIC;
+}
 
 /// The kernel's own count; nothing where it has none, or keeps it from this process. It looks at every page, which
 /// takes milliseconds for a large file: of those, as many parts are looked at as there are samples.
@@ -91,8 +99,9 @@ void drop_from_cache(const std::string& path) noexcept {
 
 std::optional<double> cached_share(int descriptor, std::uint64_t bytes) noexcept {
   if (bytes == 0) return std::nullopt;
-  // Of a file on overlayfs the kernel counts the pages of the layer above, which are none.
-  if (const auto share = counted(descriptor, bytes); share.value_or(0.0) > 0.0) return share;
+  if (!is_on_overlay(descriptor)) {
+    if (const auto share = counted(descriptor, bytes)) return share;
+  }
   return sampled(descriptor, bytes);
 }
 

@@ -18,9 +18,9 @@ void drop_from_cache(const std::string& path) noexcept;
 std::optional<double> cached_share(const std::vector<std::string>& paths) noexcept;
 
 /// The same of a file that is open, of so many bytes. The kernel counts (cachestat, from Linux 6.5 on, for files that
-/// this process owns or may write), of a large file in parts that lie evenly over it. Where it counts nothing, as on
-/// overlayfs, samples are read if they are there (preadv2 with RWF_NOWAIT): these may make the kernel fetch single
-/// pages, so they are at other places in each process.
+/// this process owns or may write), of a large file in parts that lie evenly over it. Otherwise, and on overlayfs,
+/// samples are read, if they are there (preadv2 with RWF_NOWAIT): these may make the kernel fetch single pages, so they
+/// are at other places in each process.
 std::optional<double> cached_share(int descriptor, std::uint64_t bytes) noexcept;
 
 }  // namespace slidestream::runtime
