@@ -184,7 +184,7 @@ def map_volume(
 
     Args:
         function: Any callable. Its arrays may be of NumPy, PyTorch, CuPy, JAX, or anything else with DLPack.
-        volumes: NIfTI files, folders, and ``.list`` or ``.csv`` files. Of folders, results of earlier calls in ``out`` are
+        volumes: NIfTI files, folders, and ``.list`` or ``.csv`` files. Results of earlier calls and runs in folders are
             passed over, with a warning.
         out: A folder.
         fragment: Samples along z, y, x that the function gets.
@@ -222,7 +222,7 @@ def map_volume(
     if sample is not None:
         choice("sample", sample, tuple(_MOST))
     folder = pathlib.Path(path_text(out))
-    paths, warnings = _core.volume_inputs([path_text(path) for path in paths_of(volumes)], folder)
+    paths, warnings = _core.volume_inputs([path_text(path) for path in paths_of(volumes)])
     for warning in warnings:
         logger.warning("%s", warning)
     product = "image" if fusion == "blend" else "labels"

@@ -18,9 +18,7 @@
 #include <vector>
 
 #include "bindings.hpp"
-#include "cli/own_marks.hpp"
 #include "cli/run_targets.hpp"
-#include "inputs/inputs.hpp"
 #include "volume/fusion.hpp"
 #include "volume/nifti_file.hpp"
 #include "volume/volume_made.hpp"
@@ -138,28 +136,22 @@ class Volume {
   ScalarType sample_ = ScalarType::uint8;
 };
 
-/// Whether `map_volume` made a file. Volumes that `synth` makes have the mark, too.
-bool is_result(const std::filesystem::path& file) {
-  const std::string name = file.filename().string();
-  return (name.ends_with(".labels.nii.gz") || name.ends_with(".image.nii.gz")) && cli::is_own(file);
-}
-
 }  // namespace
 
 void bind_volume(nb::module_& module) {
   module.def(
       "volume_inputs",
-      [](const std::vector<std::filesystem::path>& inputs, const std::filesystem::path& out) {
+      [](const std::vector<std::filesystem::path>& inputs) {
         std::vector<std::string> paths;
         paths.reserve(inputs.size());
         for (const std::filesystem::path& input : inputs) paths.push_back(input.string());
-        const ExpandedInputs found = expand_inputs(paths, ResultsAmongInputs{out, is_result}, InputKind::volume);
+        const ExpandedInputs found = volume::volume_inputs(paths, {});
         std::vector<std::filesystem::path> volumes(found.slides.begin(), found.slides.end());
         std::vector<nb::str> warnings;
         for (const std::string& warning : found.warnings) warnings.push_back(text_of(warning));
         return std::pair(std::move(volumes), std::move(warnings));
       },
-      nb::arg("inputs"), nb::arg("out"));
+      nb::arg("inputs"));
   module.def("check_targets", &cli::check_targets, nb::arg("files"), nb::arg("inputs"));
   nb::class_<Volume>(module, "Volume")
       .def(nb::init<const std::filesystem::path&, const std::vector<std::int64_t>&, const std::vector<std::int64_t>&,

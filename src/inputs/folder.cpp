@@ -216,7 +216,9 @@ class Walk {
     if (count == 0) return;
     contents_.warnings.push_back(folder + ": has results of an earlier run; " + std::to_string(count) +
                                  (count == 1 ? " file" : " files") + " in it named like " + name_of(kind_) +
-                                 "s passed over; naming them, or their folder, uses them");
+                                 "s passed over; naming them" +
+                                 // Folders give no volumes with the mark of a result.
+                                 (kind_ == InputKind::slide ? ", or their folder," : "") + " uses them");
   }
 
   /// The number of different suffixes is bounded, whatever a folder holds.

@@ -4,12 +4,14 @@
 #include <cctype>
 #include <cerrno>
 #include <filesystem>
+#include <functional>
 #include <initializer_list>
 #include <slidestream/error.hpp>
 #include <slidestream/pipeline.hpp>
 #include <string_view>
 #include <system_error>
 #include <unordered_map>
+#include <utility>
 
 #include "config/manifest.hpp"
 #include "config/suggest.hpp"
@@ -73,11 +75,12 @@ std::string identity(const std::string& path) {
 class Expander {
  public:
   /// \param results  a folder of results; empty: there is none
-  explicit Expander(InputKind kind, const fs::path& results = {}) : kind_(kind) {
+  /// \param is_marked  tells a result by its content; may be empty
+  explicit Expander(InputKind kind, const fs::path& results = {}, std::function<bool(const fs::path&)> is_marked = {})
+      : kind_(kind), is_marked_(std::move(is_marked)) {
     std::error_code code;
     if (!results.empty()) results_ = fs::weakly_canonical(results, code);
   }
-  Expander(InputKind kind, ResultsAmongInputs results) : kind_(kind), among_(std::move(results)) {}
 
   void add_input(const std::string& input) {
     if (input == "-") {
@@ -115,9 +118,11 @@ class Expander {
                                  " in its folders of results, maps and images, left out of the inputs");
     }
     if (passed_over_ > 0) {
-      inputs_.warnings.push_back(one_line(among_.folder.string()) + ": has results of an earlier call; " +
-                                 std::to_string(passed_over_) + (passed_over_ == 1 ? " file" : " files") +
-                                 " passed over; naming " + (passed_over_ == 1 ? "it uses it" : "them uses them"));
+      const bool is_one = passed_over_ == 1;
+      inputs_.warnings.push_back(one_line(first_passed_over_) + ": a result of slidestream" +
+                                 (is_one ? "" : ", as others in folders are") + "; " + std::to_string(passed_over_) +
+                                 (is_one ? " file" : " files") + " passed over; naming " +
+                                 (is_one ? "it uses it" : "them uses them"));
     }
     return std::move(inputs_);
   }
@@ -194,8 +199,8 @@ class Expander {
     for (const std::string& slide : contents.slides) {
       if (is_result(slide)) {
         ++left_out_;
-      } else if (is_among_inputs(slide)) {
-        ++passed_over_;
+      } else if (is_marked_ && is_marked_(slide)) {
+        if (passed_over_++ == 0) first_passed_over_ = slide;
       } else {
         add_slide(slide);
       }
@@ -212,12 +217,6 @@ class Expander {
     };
     if (part != inside.end() && part->string().starts_with("earlier-") && !is_any({"earlier-failed"})) ++part;
     return is_any({"maps", "images", "earlier-failed"}) && ++part != inside.end();
-  }
-
-  /// Whether it is a result that lies beside inputs.
-  bool is_among_inputs(const fs::path& file) const {
-    std::error_code code;
-    return among_.is_result && fs::equivalent(file.parent_path(), among_.folder, code) && among_.is_result(file);
   }
 
   void add_slide(const std::string& path) {
@@ -255,8 +254,9 @@ class Expander {
   ExpandedInputs inputs_;
   fs::path results_;                                          ///< empty: none are known
   std::size_t left_out_ = 0;                                  ///< of what folders hold, as results
-  ResultsAmongInputs among_;                                  ///< without a function: there are none
-  std::size_t passed_over_ = 0;                               ///< of these
+  std::function<bool(const fs::path&)> is_marked_;            ///< tells results by their content; may be empty
+  std::size_t passed_over_ = 0;                               ///< of what folders hold, by that
+  std::string first_passed_over_;                             ///< of these
   double mpp_ = 0.0;                                          ///< of the line that is being added; 0: it doesn't say
   std::string place_;                                         ///< of that line
   std::unordered_map<std::string, std::string> first_names_;  ///< by `file_key`
@@ -281,13 +281,9 @@ ExpandedInputs expand_inputs(const std::vector<std::string>& inputs) {
   return expand(inputs, Expander(InputKind::slide));
 }
 
-ExpandedInputs expand_inputs(const std::vector<std::string>& inputs, const fs::path& results, InputKind kind) {
-  return expand(inputs, Expander(kind, results));
-}
-
-ExpandedInputs expand_inputs(const std::vector<std::string>& inputs, const ResultsAmongInputs& results,
-                             InputKind kind) {
-  return expand(inputs, Expander(kind, results));
+ExpandedInputs expand_inputs(const std::vector<std::string>& inputs, const fs::path& results, InputKind kind,
+                             std::function<bool(const fs::path& file)> is_result) {
+  return expand(inputs, Expander(kind, results, std::move(is_result)));
 }
 
 }  // namespace slidestream

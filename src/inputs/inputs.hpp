@@ -15,18 +15,11 @@ namespace slidestream {
 /// many. A file that is named, or that a list names, is a slide wherever it lies. What lies beside the results is the
 /// same input before and after they are there.
 /// \param results  the folder of results, which needn't be there; empty: there is none
+/// \param is_result  tells a result by its content: folders among the inputs give none of these, wherever they lie, and
+/// a warning counts them. Called for the files that folders give; empty: none is told so
 /// \throws ConfigError as `expand_inputs`
 ExpandedInputs expand_inputs(const std::vector<std::string>& inputs, const std::filesystem::path& results,
-                             InputKind kind = InputKind::slide);
-
-/// Results that lie in a folder itself, which may also hold inputs.
-struct ResultsAmongInputs {
-  std::filesystem::path folder;                                      ///< which needn't be there
-  std::function<bool(const std::filesystem::path& file)> is_result;  ///< called for files in it
-};
-
-/// `expand_inputs` for work without a ledger. Folders among the inputs don't give its results, and a warning says how
-/// many. \throws ConfigError as `expand_inputs`
-ExpandedInputs expand_inputs(const std::vector<std::string>& inputs, const ResultsAmongInputs& results, InputKind kind);
+                             InputKind kind = InputKind::slide,
+                             std::function<bool(const std::filesystem::path& file)> is_result = {});
 
 }  // namespace slidestream

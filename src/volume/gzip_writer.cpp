@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <new>
+#include <string>
 #include <vector>
 
 namespace slidestream::volume {
@@ -66,22 +67,22 @@ void put_little(std::span<std::byte> to, std::uint64_t number) {
   }
 }
 
-void write_member_head(AtomicFile& file, std::string_view comment) {
+}  // namespace
+
+std::string gzip_head(std::string_view comment) {
   constexpr unsigned has_comment = 0x10;
   constexpr unsigned unknown_system = 255;
   constexpr std::array<unsigned, 10> head = {0x1F, 0x8B, Z_DEFLATED, has_comment, 0, 0, 0, 0, 0, unknown_system};
-  std::vector<std::byte> bytes;
+  std::string bytes;
   bytes.reserve(head.size() + comment.size() + 1);
-  for (const unsigned value : head) bytes.push_back(static_cast<std::byte>(value));
-  for (const char letter : comment) bytes.push_back(static_cast<std::byte>(letter));
-  bytes.push_back(std::byte{0});
-  file.write(bytes);
+  for (const unsigned value : head) bytes += static_cast<char>(value);
+  bytes += comment;
+  bytes += '\0';
+  return bytes;
 }
 
-}  // namespace
-
 void write_gzip(AtomicFile& file, std::string_view comment, Bytes head, Bytes body) {
-  write_member_head(file, comment);
+  file.write(gzip_head(comment));
   const Piece first = compress(head, {}, body.empty());
   file.write(first.deflated);
   uLong checksum = first.checksum;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "output/atomic_file.hpp"
@@ -14,5 +15,8 @@ namespace slidestream::volume {
 /// \throws OutputError, std::bad_alloc
 void write_gzip(AtomicFile& file, std::string_view comment, std::span<const std::byte> head,
                 std::span<const std::byte> body);
+
+/// The first bytes of a file with that comment.
+std::string gzip_head(std::string_view comment);
 
 }  // namespace slidestream::volume

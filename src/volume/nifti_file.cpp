@@ -9,9 +9,11 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <slidestream/error.hpp>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -203,11 +205,21 @@ void NiftiFile::read_to_end(const std::function<bool()>& give_up) {
 }
 
 void write_nifti(const std::filesystem::path& path, const NiftiHeader& like, ScalarType type, bool labels,
-                 std::span<const std::byte> samples) {
+                 std::span<const std::byte> samples, const char* mark) {
   AtomicFile file(path);
   // The comment says whose file it is.
-  write_gzip(file, written_mark, nifti_head(like, type, labels), samples);
+  write_gzip(file, mark, nifti_head(like, type, labels), samples);
   file.commit();
+}
+
+bool is_result(const std::filesystem::path& file) {
+  std::error_code code;
+  // Opening a FIFO would wait for its other end.
+  if (!std::filesystem::is_regular_file(file, code)) return false;
+  const std::string comment = gzip_head(written_mark);
+  std::string head(comment.size(), '\0');
+  std::ifstream in(file, std::ios::binary);
+  return in.read(head.data(), static_cast<std::streamsize>(head.size())) && head == comment;
 }
 
 }  // namespace slidestream::volume

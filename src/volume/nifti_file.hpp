@@ -57,12 +57,17 @@ class NiftiFile {
   NiftiHeader header_;
 };
 
-/// Stands in the first bytes of a file that was written, as a comment that readers pass over.
+/// Stands in the first bytes of a result, as a comment that readers pass over.
 inline constexpr const char* written_mark = "slidestream";
+/// Likewise of a volume that was made up, which is no result. Begins with the other mark.
+inline constexpr const char* made_up_mark = "slidestream synth";
 
 /// Writes a gzip file with the version, size and geometry of `like`. It appears whole or not at all. Equal samples give
-/// equal bytes. \param samples  in the order x, y, z, low byte first. \throws OutputError
+/// equal bytes. \param samples  in the order x, y, z, low byte first. \param mark  of the file. \throws OutputError
 void write_nifti(const std::filesystem::path& path, const NiftiHeader& like, ScalarType type, bool labels,
-                 std::span<const std::byte> samples);
+                 std::span<const std::byte> samples, const char* mark = written_mark);
+
+/// Whether a file has the mark of a result. It looks at the first bytes alone. False for what can't be read.
+bool is_result(const std::filesystem::path& file);
 
 }  // namespace slidestream::volume

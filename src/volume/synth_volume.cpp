@@ -106,7 +106,8 @@ void write_synthetic_volume(const std::filesystem::path& file, const Extent& siz
       }
     }
   });
-  write_nifti(file, header_of(size), ScalarType::int16, false, std::as_bytes(std::span<const std::int16_t>(samples)));
+  write_nifti(file, header_of(size), ScalarType::int16, false, std::as_bytes(std::span<const std::int16_t>(samples)),
+              made_up_mark);
 }
 
 }  // namespace slidestream::volume

@@ -26,6 +26,7 @@ inline constexpr const char* label_figure = "volume.voxels.";
 inline constexpr const char* clamped_figure = "model.clamped";
 
 /// Files of volumes end in .nii or .nii.gz. Folders, lists and CSV files give them as they give slides.
+/// Folders give no results of earlier runs and calls (`is_result`), and a warning counts them.
 /// \param results  the run's folder of results, which needn't be there; empty: there is none
 /// \throws ConfigError as `expand_inputs`
 ExpandedInputs volume_inputs(const std::vector<std::string>& inputs, const std::filesystem::path& results);

@@ -60,18 +60,25 @@ TEST_CASE("slides are taken as they are named, missing ones too") {
 TEST_CASE("results that lie beside inputs are passed over in folders") {
   Scene scene;
   for (const char* name : {"a/b.nii", "a/b.labels.nii", "a/c.labels.nii", "a/in/b.labels.nii"}) scene.file(name);
-  const ResultsAmongInputs results{
-      scene / "a", [](const fs::path& file) { return file.filename().string().ends_with(".labels.nii"); }};
+  const auto is_result = [](const fs::path& file) { return file.filename().string().ends_with(".labels.nii"); };
   const std::string labels = scene / "a/c.labels.nii";
-  ExpandedInputs found = expand_inputs({scene / "a"}, results, InputKind::volume);
-  CHECK(below(scene.path(), found.slides) == Paths{"a/b.nii", "a/in/b.labels.nii"});
-  const std::string line =
-      (scene / "a") + ": has results of an earlier call; 2 files passed over; naming them uses them";
-  CHECK(found.warnings == Paths{line});
-  found = expand_inputs({labels, scene / "a"}, results, InputKind::volume);
-  CHECK(below(scene.path(), found.slides) == Paths{"a/c.labels.nii", "a/b.nii", "a/in/b.labels.nii"});
-  CHECK(found.warnings == Paths{line});
-  CHECK(expand_inputs({scene / "a"}, {scene / "none", results.is_result}, InputKind::volume).slides.size() == 4);
+  // Wherever the folder for results is.
+  for (const std::string& results : {std::string(), scene / "a", scene / "none"}) {
+    ExpandedInputs found = expand_inputs({scene / "a"}, results, InputKind::volume, is_result);
+    CHECK(below(scene.path(), found.slides) == Paths{"a/b.nii"});
+    const std::string line = (scene / "a/b.labels.nii") +
+                             ": a result of slidestream, as others in folders are; 3 files passed over; naming them "
+                             "uses them";
+    CHECK(found.warnings == Paths{line});
+    found = expand_inputs({labels, scene / "a"}, results, InputKind::volume, is_result);
+    CHECK(below(scene.path(), found.slides) == Paths{"a/c.labels.nii", "a/b.nii"});
+    CHECK(found.warnings == Paths{line});
+    found = expand_inputs({scene / "a/in"}, results, InputKind::volume, is_result);
+    CHECK(found.slides.empty());
+    CHECK(found.warnings ==
+          Paths{(scene / "a/in/b.labels.nii") + ": a result of slidestream; 1 file passed over; naming it uses it"});
+  }
+  CHECK(expand_inputs({scene / "a"}, {}, InputKind::volume).slides.size() == 4);
 }
 
 TEST_CASE("a slide is the same one whether its file, its folder or a link's end is there or not") {

@@ -196,12 +196,18 @@ def test_results_beside_the_volumes_are_no_inputs_of_the_next_call(head, tmp_pat
 
     both = [str(scan), str(theirs)]
     assert call(folder, folder) == (both, [])
-    line = f"{folder}: has results of an earlier call; 2 files passed over; naming them uses them"
+    def line(count):
+        return (f"{folder}/head.labels.nii.gz: a result of slidestream, as others in folders are; {count} files passed over; "
+                "naming them uses them")
+
     for volumes in folder, tmp_path:
-        assert call(volumes, folder, overwrite=True) == (both, [line])
-    assert call(folder, folder, fusion="blend") == (both, [line])
-    # Those of another folder are volumes like others, and so are those that are named.
-    assert len(call(folder, tmp_path / "other")[0]) == 6
+        assert call(volumes, folder, overwrite=True) == (both, [line(2)])
+    # Wherever the call's own results go.
+    assert call(folder, tmp_path / "other") == (both, [line(2)])
+    assert call(folder, folder, fusion="blend") == (both, [line(2)])
+    both_again, [text] = call(folder, tmp_path / "third")
+    assert both_again == both and "4 files passed over" in text
+    # Volumes that are named aren't passed over.
     named = folder / "head.labels.nii.gz"
     assert call([named], folder) == ([str(named)], [])
 

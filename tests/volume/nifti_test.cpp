@@ -13,6 +13,7 @@
 #include "support/temporary_folder.hpp"
 #include "volume/nifti_file.hpp"
 #include "volume/nifti_header.hpp"
+#include "volume/synth_volume.hpp"
 
 namespace slidestream::volume {
 namespace {
@@ -244,6 +245,27 @@ TEST_CASE("samples that were written are read again, and equal samples are equal
     CHECK(file_bytes(folder.path() / "a.nii.gz") == file_bytes(folder.path() / "b.nii.gz"));
     CHECK(values_of(folder.path() / "a.nii.gz") == std::vector<float>(labels.begin(), labels.end()));
   }
+}
+
+TEST_CASE("results have a mark, and volumes of others and made-up ones have none") {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "a.nii.gz";
+  const std::vector<std::byte> samples(24);
+  write_nifti(path, small_header(1), ScalarType::uint8, true, samples);
+  CHECK(is_result(path));
+  // The same without a comment in its head, as other programs write it.
+  std::vector<std::byte> bytes = file_bytes(path);
+  bytes.erase(bytes.begin() + 10, bytes.begin() + 10 + static_cast<std::ptrdiff_t>(std::strlen(written_mark)) + 1);
+  bytes[3] = std::byte{0};
+  write_bytes(path, bytes);
+  CHECK(values_of(path) == std::vector<float>(24));
+  CHECK_FALSE(is_result(path));
+  write_synthetic_volume(path, {2, 3, 4}, 1);
+  CHECK_FALSE(is_result(path));
+  write_bytes(path, {});
+  CHECK_FALSE(is_result(path));
+  CHECK_FALSE(is_result(folder.path()));
+  CHECK_FALSE(is_result(folder.path() / "none.nii.gz"));
 }
 
 TEST_CASE("files that are cut short or changed are refused in one line with their name") {

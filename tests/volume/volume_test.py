@@ -476,9 +476,32 @@ class Words(Volumes):
             self.assertIn(f"{out}/images: has results of an earlier run; {len(paths)} file", done.stderr)
         # Another run's folder is passed over unless it is named.
         self.assertIn(f"{folder}/sub: has results of an earlier run; 5 files in it named like volumes passed over; "
-                      "naming them, or their folder, uses them", done.stderr)
+                      "naming them uses them", done.stderr)
         done = self.must(folder / "sub", "--networks", self.folder / "nets", "-o", self.folder / "apart", *settings())
         self.assertEqual(len(list((self.folder / "apart/images").iterdir())), 2)
+
+    def test_results_in_folders_are_no_volumes(self):
+        folder = self.folder / "with-results"
+        folder.mkdir()
+        for name, scan in zip(("a.nii.gz", "b.labels.nii.gz"), self.scans):
+            (folder / name).write_bytes(scan.read_bytes())
+        first = self.folder / "first"
+        nets = ("--networks", self.folder / "nets")
+        self.must(folder, *nets, "-o", first, *settings())
+        made = folder / "renamed.nii.gz"
+        made.write_bytes((first / "images/a.labels.nii.gz").read_bytes())
+        out = self.folder / "second"
+        done = self.must(folder, *nets, "-o", out, *settings())
+        self.assertEqual([row["path"] for row in self.table(out)], [str(folder / name) for name in ("a.nii.gz", "b.labels.nii.gz")])
+        self.assertIn(f"{made}: a result of slidestream; 1 file passed over; naming it uses it", done.stderr)
+        out = self.folder / "named"
+        done = self.must(made, *nets, "-o", out, *settings())
+        self.assertEqual([row["path"] for row in self.table(out)], [str(made)])
+        self.assertNotIn("passed over", done.stderr)
+        done = run(first / "images", *nets, "-o", self.folder / "nothing", *settings())
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("2 files passed over; naming them uses them", done.stderr)
+        self.assertIn("no volume in", done.stderr)
 
     def test_a_table_of_others_stays(self):
         out = self.folder / "labelled"
