@@ -166,7 +166,7 @@ def map_volume(
     spacing: Optional[Sequence[float]] = None,
     fill: float = 0.0,
     activation: Literal["none", "softmax", "sigmoid"] = "none",
-    range: Tuple[float, float] = (0.0, 1.0),
+    range: Optional[Tuple[float, float]] = None,
     sample: Optional[Literal["uint8", "uint16"]] = None,
     ignore: Optional[int] = None,
     overwrite: bool = False,
@@ -193,9 +193,10 @@ def map_volume(
             image, blended where fragments overlap.
         spacing: Millimetres between the samples that the function sees. Labels only. Default: the volume's own.
         fill: Value beyond a volume that is smaller than a fragment, from -1e30 to 1e30.
-        activation: With ``"mean"`` or ``"blend"``, applied to the values first.
+        activation: Applied to the values first: with ``"mean"`` either, with ``"blend"`` ``"sigmoid"``.
         range: Values that become 0 and 65,535 with ``"mean"`` and ``"blend"``. What lies beyond is clamped in an image, with
-            a warning (``VolumeResult.clamped`` says how much), and fails the volume with ``"mean"``.
+            a warning (``VolumeResult.clamped`` says how much), and fails the volume with ``"mean"``. Default: 0 to 1, which
+            an activation gives.
         sample: Of labels. Default: uint16 where there are more than 256 classes, or labels of more than 8 bits.
         ignore: With ``"vote"``, a label or class that doesn't vote. Default: of labels the largest of ``sample``, of classes
             none.
@@ -213,14 +214,15 @@ def map_volume(
     sizes = {"fragment": _three("fragment", fragment, 4096), "grid": _three("grid", grid, 256), "spacing": _lengths(spacing)}
     if sizes["spacing"] and fusion == "blend":
         raise ConfigError("only labels are resampled back; leave spacing or fusion='blend' out")
-    if ignore is not None and fusion != "vote":
-        raise ConfigError(f"only fusion='vote' leaves a label out; leave ignore or fusion={fusion!r} out")
     padding = number("fill", fill)
     if not -1e30 <= padding <= 1e30:
         raise ConfigError(f"fill is {shown(fill)}; expected -1e30 to 1e30")
-    low, high = low_and_high("range", range)
+    limits = None if range is None else low_and_high("range", range)
     if sample is not None:
         choice("sample", sample, tuple(_MOST))
+    if ignore is not None:
+        ignore = whole("ignore", ignore)
+    _core.check_scores(fusion=fusion, activation=activation, range=limits, ignore=ignore, has_sample=sample is not None)
     folder = pathlib.Path(path_text(out))
     paths, warnings = _core.volume_inputs([path_text(path) for path in paths_of(volumes)])
     for warning in warnings:
@@ -253,10 +255,10 @@ def map_volume(
                 if not labels and fusion != "blend" and channels > 256 and not wide:
                     raise ConfigError(f"the function gave {channels} channels; sample='uint8' holds 256 classes")
                 most = _MOST["uint16" if wide else "uint8"]
-                if ignore is not None and not 0 <= whole("ignore", ignore) <= most:
+                if ignore is not None and not 0 <= ignore <= most:
                     raise ConfigError(f"ignore is {shown(ignore)}; expected 0 to {most}")
                 volume.begin(fusion=fusion, labels=labels, channels=channels, wide=wide, ignore=ignore, activation=activation,
-                             range=[low, high])
+                             range=(0.0, 1.0) if limits is None else limits)
             elif len(planes) != channels:
                 raise ConfigError(f"the function gave {len(planes)} channels, and {channels} before")
             volume.put(int(i), numpy.ascontiguousarray(planes, numpy.float32))

@@ -23,6 +23,7 @@
 #include "volume/nifti_file.hpp"
 #include "volume/volume_made.hpp"
 #include "volume/volume_run.hpp"
+#include "volume/volume_settings.hpp"
 #include "volume/volume_work.hpp"
 
 namespace slidestream::python {
@@ -136,6 +137,22 @@ class Volume {
   ScalarType sample_ = ScalarType::uint8;
 };
 
+/// \param has_sample  whether the type of labels is set. \throws ConfigError as `volume::check_scores`
+void check_scores(const std::string& fusion, const std::string& activation, std::optional<std::array<double, 2>> range,
+                  std::optional<int> ignore, bool has_sample) {
+  volume::ScoreSettings settings;
+  settings.fusion = fusion == "vote" ? VolumeFusion::vote : fusion == "mean" ? VolumeFusion::mean : VolumeFusion::blend;
+  settings.activation = activation == "softmax"   ? ModelActivation::softmax
+                        : activation == "sigmoid" ? ModelActivation::sigmoid
+                                                  : ModelActivation::none;
+  settings.range = range;
+  settings.ignore = ignore;
+  settings.has_sample = has_sample;
+  settings.model_part = "";
+  settings.volume_part = "";
+  volume::check_scores(settings);
+}
+
 }  // namespace
 
 void bind_volume(nb::module_& module) {
@@ -152,6 +169,8 @@ void bind_volume(nb::module_& module) {
         return std::pair(std::move(volumes), std::move(warnings));
       },
       nb::arg("inputs"));
+  module.def("check_scores", &check_scores, nb::kw_only(), nb::arg("fusion"), nb::arg("activation"),
+             nb::arg("range").none(), nb::arg("ignore").none(), nb::arg("has_sample"));
   module.def("check_targets", &cli::check_targets, nb::arg("files"), nb::arg("inputs"));
   nb::class_<Volume>(module, "Volume")
       .def(nb::init<const std::filesystem::path&, const std::vector<std::int64_t>&, const std::vector<std::int64_t>&,

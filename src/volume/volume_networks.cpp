@@ -20,6 +20,7 @@
 #include "runtime/machine.hpp"
 #include "sink/background.hpp"
 #include "volume/volume_run.hpp"
+#include "volume/volume_settings.hpp"
 
 namespace slidestream::volume {
 namespace {
@@ -101,7 +102,7 @@ VolumeNetworks::VolumeNetworks(const Config& config)
     : config_(config),
       fragment_{config.volume.fragment[0], config.volume.fragment[1], config.volume.fragment[2]},
       files_(networks::volume_networks(config.volume.networks)) {
-  check_settings();
+  refuse_settings_of_slides(config);
   const std::vector<std::int64_t>& grid = config.volume.grid;
   const auto fragments = static_cast<std::size_t>(grid[0] * grid[1] * grid[2]);
   if (files_.size() != 1 && files_.size() != fragments) {
@@ -124,19 +125,6 @@ void VolumeNetworks::find_gpus() {
   }
   gpus_ = std::move(places.gpus);
   for (Place& place : gpus_) place.keeps_memory = false;
-}
-
-/// Settings of tiles are refused, as they would change nothing.
-void VolumeNetworks::check_settings() const {
-  constexpr std::array<std::string_view, 8> known = {"ignore",     "runtime", "provider", "sessions",
-                                                     "activation", "range",   "sample",   "output_name"};
-  const Config plain;
-  for (const ConfigKey& key : config_keys()) {
-    if (key.section != "model" || std::ranges::find(known, key.name) != known.end()) continue;
-    if (key.get(config_) == key.get(plain)) continue;
-    throw ConfigError(key.full_name() + " is " + to_toml_value(key.get(config_)) +
-                      "; it is a setting of tiles of slides, and networks of volumes have no use for it");
-  }
 }
 
 std::string VolumeNetworks::description() const {
@@ -224,11 +212,8 @@ void VolumeNetworks::find_output() {
     if (!output_.labels && !narrow) throw ConfigError(of_file(file, "model.sample is \"uint8\", and " + gives));
     sample_ = ScalarType::uint8;
   }
-  if (fusion == VolumeFusion::blend && model.sample != ModelSample::automatic) {
-    throw ConfigError("model.sample is of labels; images of volumes are float32");
-  }
   const int largest = sample_ == ScalarType::uint8 ? 255 : most_labels;
-  check_scores();
+  check_scores(config_);
   output_.most_label = output_.labels ? largest : output_.channels - 1;
   // Every class votes unless one is named.
   const int by_default = output_.labels ? largest : output_.channels;
@@ -243,31 +228,6 @@ void VolumeNetworks::find_output() {
   const bool has_range = model.range != std::array<double, 2>{0.0, 0.0};
   output_.low = has_range ? static_cast<float>(model.range[0]) : 0.0F;
   output_.high = has_range ? static_cast<float>(model.range[1]) : 1.0F;
-}
-
-/// Settings that the fusion has no use for are refused, as they would change nothing.
-void VolumeNetworks::check_scores() const {
-  const ModelConfig& model = config_.model;
-  const bool has_range = model.range != std::array<double, 2>{0.0, 0.0};
-  const bool has_activation =
-      model.activation == ModelActivation::softmax || model.activation == ModelActivation::sigmoid;
-  const auto value_of = [this](const char* key) {
-    return std::string("model.") + key + " is " + to_toml_value(find_key("model", key)->get(config_));
-  };
-  if (config_.volume.fusion == VolumeFusion::vote && (has_range || has_activation)) {
-    throw ConfigError(value_of(has_range ? "range" : "activation") +
-                      "; volume.fusion = \"vote\" takes labels as they are");
-  }
-  if (config_.volume.fusion != VolumeFusion::vote && model.ignore != 0) {
-    throw ConfigError(value_of("ignore") + "; only volume.fusion = \"vote\" leaves a label out");
-  }
-  if (has_range && has_activation && model.range != std::array<double, 2>{0.0, 1.0}) {
-    throw ConfigError(value_of("range") + ", and " + value_of("activation") +
-                      ", which gives values from 0 to 1; leave model.range out");
-  }
-  if (config_.volume.fusion == VolumeFusion::blend && model.activation == ModelActivation::softmax) {
-    throw ConfigError(value_of("activation") + "; an image of one channel has no use for it");
-  }
 }
 
 void VolumeNetworks::measure() {

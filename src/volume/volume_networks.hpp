@@ -64,7 +64,6 @@ class VolumeNetworks {
   void drop_memory(std::size_t place) const;
 
  private:
-  void check_settings() const;
   void find_gpus();
   void find_gpu_memory();
   std::uint64_t free_part(std::size_t place) const;
@@ -77,7 +76,6 @@ class VolumeNetworks {
   void check_like_first(std::size_t network, const networks::OnnxSession& session) const;
   void find_shapes(const networks::OnnxSession& session);
   void find_output();
-  void check_scores() const;
   void measure();
   NetworkNeeds measured(std::size_t network);
   NetworkNeeds measured_on_gpu(std::size_t network);

@@ -140,8 +140,16 @@ def test_mistakes_are_said_in_one_line(head, tmp_path):
                         ({"range": (1, 0), "fusion": "mean"}, "low < high"), ({"range": 5}, "range is 5; expected (low, high)"),
                         ({"spacing": (1, 1, 1), "fusion": "blend"}, "only labels are resampled back"),
                         ({"fusion": "mean"}, "fusion='mean' wants one per class"),
-                        ({"fusion": "mean", "ignore": 1}, "leave ignore or fusion='mean' out"),
-                        ({"fusion": "blend", "ignore": 0}, "leave ignore or fusion='blend' out"), ({"sample": "int8"}, "sample is 'int8'"),
+                        ({"fusion": "mean", "ignore": 1}, 'ignore is 1; only fusion = "vote" leaves a label out'),
+                        ({"fusion": "blend", "ignore": 0}, 'ignore is 0; only fusion = "vote" leaves a label out'),
+                        ({"range": (0, 3)}, 'range is [0.0, 3.0]; fusion = "vote" takes labels as they are'),
+                        ({"range": (0, 1)}, 'range is [0.0, 1.0]; fusion = "vote" takes labels as they are'),
+                        ({"activation": "softmax"}, 'activation is "softmax"; fusion = "vote" takes labels as they are'),
+                        ({"fusion": "blend", "activation": "softmax"}, 'activation is "softmax"; an image of one channel has no use'),
+                        ({"fusion": "blend", "activation": "sigmoid", "range": (0, 3)},
+                         'range is [0.0, 3.0], and activation is "sigmoid", which gives values from 0 to 1; leave range out'),
+                        ({"fusion": "blend", "sample": "uint8"}, "sample is of labels; images of volumes are float32"),
+                        ({"sample": "int8"}, "sample is 'int8'"),
                         ({"fill": 1e300}, "fill is 1e+300; expected -1e30 to 1e30"), ({"fill": float("nan")}, "fill is nan")):
         with pytest.raises(ss.ConfigError, match=re.escape(words)):
             ss.map_volume(same, head, tmp_path / "no", fragment=FRAGMENT, grid=GRID, **more)
