@@ -238,13 +238,20 @@ def map_volume(
             raise ConfigError(f"{file}: it is there; overwrite=True replaces it")
     folder.mkdir(parents=True, exist_ok=True)
 
+    is_called = False
+
     def compute(path: pathlib.Path, file: pathlib.Path) -> VolumeResult:
+        nonlocal is_called
         volume = _core.Volume(path=path, fill=padding, **sizes)
         if volume.doubt:
             logger.warning("%s: %s", one_line(os.fspath(path)), volume.doubt)
         channels = 0
         for i in numpy.arange(volume.count):
-            planes = _planes(function(volume.cut(int(i))), tuple(sizes["fragment"]), fusion)
+            samples = volume.cut(int(i))
+            # Stays True if it raises, be it in its array's own methods.
+            is_called = True
+            planes = _planes(function(samples), tuple(sizes["fragment"]), fusion)
+            is_called = False
             if channels == 0:
                 channels = len(planes)
                 labels = fusion == "vote" and channels == 1
@@ -274,7 +281,7 @@ def map_volume(
         try:
             results.append(compute(path, file))
         except SlideError as error:
-            if len(paths) == 1:
+            if len(paths) == 1 or is_called:
                 raise
             # What its frames hold would stay in memory as long as the exception does.
             failures.append(error.with_traceback(None))

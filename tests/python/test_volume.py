@@ -232,6 +232,22 @@ def test_a_volume_that_fails_does_not_keep_the_others_from_being_computed(head, 
     numpy.testing.assert_array_equal(samples_of(tmp_path / "out" / "head.labels.nii.gz"), samples_of(head) > 300)
 
 
+@pytest.mark.parametrize("kind", [ss.SlideError, ss.OutputError, ValueError])
+def test_what_the_function_raises_ends_the_call(head, tmp_path, kind):
+    other = tmp_path / "other.nii.gz"
+    shutil.copy(head, other)
+    raised = kind("of the function")
+    calls = []
+
+    def fail(part):
+        calls.append(part.shape)
+        raise raised
+
+    with pytest.raises(kind) as caught:
+        ss.map_volume(fail, [head, other], tmp_path / "out", fragment=FRAGMENT, grid=GRID)
+    assert caught.value is raised and len(calls) == 1
+
+
 def test_segmenting_says_what_is_missing(head, tmp_path):
     with pytest.raises(ss.ConfigError, match="none.onnx: No such file"):
         ss.segment_volume(head, tmp_path / "none.onnx", tmp_path / "out")
