@@ -203,8 +203,8 @@ def map_volume(
         overwrite: Replaces files that are there, but no inputs.
 
     Raises:
-        ConfigError: An argument is wrong, a file is there or is an input, or the function gave something else than it
-            should.
+        ConfigError: An argument is wrong, there is no volume, a file is there or is an input, or the function gave
+            something else than it should.
         SlideError: A volume can't be read, or values can't be used.
         OutputError: A file can't be written.
     """
@@ -224,9 +224,11 @@ def map_volume(
         ignore = whole("ignore", ignore)
     _core.check_scores(fusion=fusion, activation=activation, range=limits, ignore=ignore, has_sample=sample is not None)
     folder = pathlib.Path(path_text(out))
-    paths, warnings = _core.volume_inputs([path_text(path) for path in paths_of(volumes)])
+    paths, warnings, refusal = _core.volume_inputs([path_text(path) for path in paths_of(volumes)])
     for warning in warnings:
         logger.warning("%s", warning)
+    if refusal:
+        raise ConfigError(refusal)
     product = "image" if fusion == "blend" else "labels"
     files = [folder / f"{_stem(path)}.{product}.nii.gz" for path in paths]
     flag("overwrite", overwrite)
@@ -234,9 +236,9 @@ def map_volume(
     for path, file in zip(paths, files):
         if files.count(file) > 1:
             raise ConfigError(f"{path}: another volume has the same name; give them folders of their own")
-        if file.exists() and not overwrite:
+        if os.path.exists(file) and not overwrite:
             raise ConfigError(f"{file}: it is there; overwrite=True replaces it")
-    folder.mkdir(parents=True, exist_ok=True)
+    _core.make_folder(folder)
 
     is_called = False
 

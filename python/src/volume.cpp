@@ -2,8 +2,8 @@
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <array>
@@ -14,11 +14,13 @@
 #include <optional>
 #include <slidestream/error.hpp>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "bindings.hpp"
 #include "cli/run_targets.hpp"
+#include "output/folders.hpp"
 #include "volume/fusion.hpp"
 #include "volume/nifti_file.hpp"
 #include "volume/volume_made.hpp"
@@ -166,9 +168,10 @@ void bind_volume(nb::module_& module) {
         std::vector<std::filesystem::path> volumes(found.slides.begin(), found.slides.end());
         std::vector<nb::str> warnings;
         for (const std::string& warning : found.warnings) warnings.push_back(text_of(warning));
-        return std::pair(std::move(volumes), std::move(warnings));
+        return std::tuple(std::move(volumes), std::move(warnings), text_of(volume::no_volume_text(paths, found)));
       },
       nb::arg("inputs"));
+  module.def("make_folder", &make_folder, nb::arg("folder"));
   module.def("check_scores", &check_scores, nb::kw_only(), nb::arg("fusion"), nb::arg("activation"),
              nb::arg("range").none(), nb::arg("ignore").none(), nb::arg("has_sample"));
   module.def("check_targets", &cli::check_targets, nb::arg("files"), nb::arg("inputs"));

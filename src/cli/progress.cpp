@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "cli/logging.hpp"
 #include "cli/signals.hpp"
+#include "volume/volume_run.hpp"
 
 namespace slidestream::cli {
 
@@ -78,7 +80,7 @@ void Estimate::slide_ended(const SlideResult& slide, std::uint64_t bytes) {
   if (slide.width <= 0) return;
   ++ended_with_size_;
   // Of a volume voxels are counted.
-  const auto depth = std::ranges::find(slide.values, std::string("volume.depth"), &NamedValue::name);
+  const auto depth = std::ranges::find(slide.values, std::string(volume::depth_figure), &NamedValue::name);
   ended_pixels_ += static_cast<double>(slide.width) * static_cast<double>(slide.height) *
                    (depth == slide.values.end() ? 1.0 : depth->value);
 }

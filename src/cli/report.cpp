@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <string>
 
 #include "cli/table.hpp"
 #include "config/printable.hpp"
 #include "output/views.hpp"
+#include "volume/volume_run.hpp"
 
 namespace slidestream::cli {
 
@@ -21,7 +24,10 @@ std::string statistics_text(const SpectrumSums& sums, const char* unit, const St
 }
 
 std::string size_text(const SlideResult& slide) {
-  return std::to_string(slide.width) + " x " + std::to_string(slide.height);
+  std::string text = std::to_string(slide.width) + " x " + std::to_string(slide.height);
+  const auto depth = std::ranges::find(slide.values, std::string(volume::depth_figure), &NamedValue::name);
+  if (depth != slide.values.end()) text += " x " + std::to_string(static_cast<std::int64_t>(depth->value));
+  return text;
 }
 
 std::string files_text(std::uint64_t files) { return count_text(files) + (files == 1 ? " file" : " files"); }
@@ -62,7 +68,7 @@ class SlideTable {
 
  private:
   std::vector<std::string> titles() const {
-    if (!spectrum_) return {"<slide", "size", "files", "bytes", "time"};
+    if (!spectrum_) return {config_.operators.runs("volume") ? "<volume" : "<slide", "size", "files", "bytes", "time"};
     const bool linear = config_.analysis.value == ValueKind::linear;
     return {"<slide", "windows", linear ? "mean |F|" : "mean dB", linear ? "std |F|" : "std dB", "5 %", "50 %",
             "95 %",   "time"};

@@ -381,15 +381,20 @@ int run(const RunOptions& options) {
   }
   if (options.work != nullptr) config.operators.run = {options.work->name};
   if (!options.dry_run && !options.assume_gpu.empty()) throw ConfigError("--assume-gpu goes with --dry-run");
-  if (options.dry_run && !options.shard.empty()) throw ConfigError("--dry-run plans all slides: leave --shard out");
+  const std::string thing = options.work != nullptr ? options.work->name : "slide";
+  if (options.dry_run && !options.shard.empty()) {
+    throw ConfigError("--dry-run plans all " + thing + "s: leave --shard out");
+  }
   if (options.work != nullptr && options.dry_run && config.input.slides.empty()) {
     return options.work->dry_run(config, {}, options);
   }
   if (options.dry_run && config.input.slides.empty()) return dry_run(config, {}, options);
   if (config.input.slides.empty()) {
-    throw ConfigError(options.embedded == nullptr
-                          ? "no slide: name slides, folders or lists, or set input.slides (see pipeline --help)"
-                          : "no slide: the argument slides names none, and input.slides isn't set");
+    const std::string command = options.work != nullptr ? "pipeline " + thing : "pipeline";
+    throw ConfigError("no " + thing + ": " +
+                      (options.embedded == nullptr
+                           ? "name " + thing + "s, folders or lists, or set input.slides (see " + command + " --help)"
+                           : "the argument " + thing + "s names none, and input.slides isn't set"));
   }
   FailureLimit::parse(options.max_failures);
   if (!options.shard.empty()) parse_shard(options.shard);

@@ -41,7 +41,7 @@ struct EmbeddedRun {
 
 /// Work of a command that is a run with ledger, progress and signals, but not of the slides' pipeline.
 struct OwnWork {
-  const char* name;  ///< stands in `operators.run` of its results
+  const char* name;  ///< of its command and one of its inputs, such as "volume"; in `operators.run` of its results
   std::function<ExpandedInputs(const Config&)> inputs;
   std::function<int(const Config&, const ExpandedInputs&, const RunOptions&)> dry_run;
   /// Before anything is written. \throws ConfigError

@@ -46,10 +46,8 @@ constexpr std::array<KeyOption, 3> volume_options = {{
 ExpandedInputs inputs_of_volumes(const Config& config) {
   ExpandedInputs inputs = volume::volume_inputs(config.input.slides, config.output.dir);
   for (const std::string& warning : inputs.warnings) spdlog::warn("{}", warning);
-  if (inputs.slides.empty()) {
-    throw ConfigError("no volume in " + config.input.slides.front() +
-                      (config.input.slides.size() > 1 ? " and the other inputs" : ""));
-  }
+  const std::string refusal = volume::no_volume_text(config.input.slides, inputs);
+  if (!refusal.empty()) throw ConfigError(refusal);
   return inputs;
 }
 

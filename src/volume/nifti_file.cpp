@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "output/atomic_file.hpp"
+#include "slide/formats.hpp"
 #include "volume/gzip_writer.hpp"
 
 namespace slidestream::volume {
@@ -67,6 +68,11 @@ void convert(std::span<const std::byte> bytes, const NiftiHeader& header, float*
   }
 }
 
+/// Whether a file is named as the one of a pair that has no header.
+bool is_named_as_samples(const std::string& path) {
+  return slidestream::has_suffix(path, ".img") || slidestream::has_suffix(path, ".img.gz");
+}
+
 }  // namespace
 
 void NiftiFile::Close::operator()(gzFile_s* file) const noexcept { gzclose_r(file); }
@@ -87,8 +93,12 @@ NiftiFile::NiftiFile(std::string path) : path_(std::move(path)) {
   std::array<std::byte, NiftiHeader::largest> head{};
   at_ = fill(head);
   compressed_ = gzdirect(file_.get()) == 0;
+  const auto bytes = std::span<const std::byte>(head).first(at_);
+  if (is_named_as_samples(path_) && !begins_as_nifti(bytes)) {
+    fail("its header lies in another file (.hdr); expected one file that holds both");
+  }
   try {
-    header_ = parse_nifti(std::span<const std::byte>(head).first(at_));
+    header_ = parse_nifti(bytes);
   } catch (const Error& error) {
     fail(error.what());
   }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <slidestream/error.hpp>
 #include <sstream>
 #include <string>
@@ -110,16 +111,22 @@ class Fields {
   const Layout& at_;
 };
 
-/// Version and byte order by the header's own size.
-std::pair<int, bool> kind_of(std::span<const std::byte> bytes) {
-  constexpr std::size_t length = 4;
-  if (bytes.size() < length) throw Error("no NIfTI file: it has " + std::to_string(bytes.size()) + " bytes");
+/// Version and byte order by the header's own size; nothing where it has neither size.
+std::optional<std::pair<int, bool>> find_kind(std::span<const std::byte> bytes) noexcept {
   std::int32_t size = 0;
+  if (bytes.size() < sizeof size) return std::nullopt;
   std::memcpy(&size, bytes.data(), sizeof size);
   for (const bool swap : {false, true}) {
     const auto found = static_cast<std::size_t>(swap ? swapped(size) : size);
-    if (found == size_1 || found == size_2) return {found == size_1 ? 1 : 2, swap};
+    if (found == size_1 || found == size_2) return std::pair(found == size_1 ? 1 : 2, swap);
   }
+  return std::nullopt;
+}
+
+std::pair<int, bool> kind_of(std::span<const std::byte> bytes) {
+  if (const auto kind = find_kind(bytes)) return *kind;
+  if (bytes.size() < sizeof(std::int32_t))
+    throw Error("no NIfTI file: it has " + std::to_string(bytes.size()) + " bytes");
   throw Error("no NIfTI file: it doesn't begin with 348 or 540, the size of a header");
 }
 
@@ -395,6 +402,8 @@ std::string NiftiGeometry::doubt() const {
 std::uint64_t NiftiHeader::sample_bytes() const noexcept {
   return static_cast<std::uint64_t>(voxels()) * bytes_of(type);
 }
+
+bool begins_as_nifti(std::span<const std::byte> bytes) noexcept { return find_kind(bytes).has_value(); }
 
 NiftiHeader parse_nifti(std::span<const std::byte> bytes) {
   NiftiHeader header;

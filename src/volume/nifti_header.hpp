@@ -62,6 +62,9 @@ struct NiftiHeader {
   std::uint64_t sample_bytes() const noexcept;
 };
 
+/// Whether bytes begin as a header of either version does, in either byte order.
+bool begins_as_nifti(std::span<const std::byte> bytes) noexcept;
+
 /// Reads a header. \param bytes  the file's first bytes: `NiftiHeader::largest` of them, or all there are
 /// \throws Error that says what is wrong, without the file's name
 NiftiHeader parse_nifti(std::span<const std::byte> bytes);

@@ -114,7 +114,7 @@ void write_made(VolumeWork& work, ScalarType sample, runtime::StageMeter::Busy& 
   if (!content) throw OutputError(work.made_at.string() + ": can't be read again");
   busy.add(1, content->bytes);
   work.result.artifacts = {{"volume", labels ? "labels" : "image", work.made_name, content->bytes, content->digest}};
-  std::vector<NamedValue> figures = {{"volume.depth", static_cast<double>(work.header.size[2])},
+  std::vector<NamedValue> figures = {{depth_figure, static_cast<double>(work.header.size[2])},
                                      {"volume.voxel_mm3", work.header.geometry.voxel_mm3()}};
   figures.insert(figures.end(), work.result.values.begin(), work.result.values.end());
   work.result.values = std::move(figures);

@@ -7,7 +7,6 @@
 #include <map>
 #include <new>
 #include <slidestream/error.hpp>
-#include <string_view>
 #include <utility>
 
 #include "config/keys.hpp"

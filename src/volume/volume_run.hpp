@@ -22,6 +22,8 @@ class VolumeNetworks;
 
 /// Figures of results that count the voxels of a label: this and the label.
 inline constexpr const char* label_figure = "volume.voxels.";
+/// A figure of a volume: its voxels along z.
+inline constexpr const char* depth_figure = "volume.depth";
 /// A figure of a volume's image: the share of the values that it has clamped to the range, as of slides' images.
 inline constexpr const char* clamped_figure = "model.clamped";
 
@@ -30,6 +32,9 @@ inline constexpr const char* clamped_figure = "model.clamped";
 /// \param results  the run's folder of results, which needn't be there; empty: there is none
 /// \throws ConfigError as `expand_inputs`
 ExpandedInputs volume_inputs(const std::vector<std::string>& inputs, const std::filesystem::path& results);
+
+/// Says that inputs have no volume; empty: they have one. \param found  of these inputs
+std::string no_volume_text(const std::vector<std::string>& inputs, const ExpandedInputs& found);
 
 /// Bytes that volumes, networks and what is computed may take together: `volume.memory_mib`, else four fifths of what
 /// is available.

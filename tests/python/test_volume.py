@@ -248,6 +248,31 @@ def test_what_the_function_raises_ends_the_call(head, tmp_path, kind):
     assert caught.value is raised and len(calls) == 1
 
 
+def test_a_folder_that_cannot_be_made_is_an_error_of_output(head, tmp_path):
+    file = tmp_path / "file"
+    file.write_text("stays")
+    for out in file, file / "below":
+        with pytest.raises(ss.OutputError, match=f"^{re.escape(str(out))}: "):
+            ss.map_volume(lambda part: pytest.fail("called"), head, out, fragment=FRAGMENT, grid=GRID)
+    assert file.read_text() == "stays"
+
+
+def test_inputs_without_a_volume_are_refused(tmp_path):
+    def refusal(volumes):
+        with pytest.raises(ss.ConfigError) as caught:
+            ss.map_volume(lambda part: part, volumes, tmp_path / "out", fragment=FRAGMENT, grid=GRID)
+        assert not (tmp_path / "out").exists()
+        return str(caught.value)
+
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert refusal(empty) == f"no volume in {empty}"
+    assert refusal([empty, tmp_path]) == f"no volume in {empty} and the other inputs"
+    assert refusal([]) == "no volume: the argument volumes names none"
+    with pytest.raises(ss.ConfigError, match="^no volume: the argument volumes names none, and input.slides isn't set$"):
+        ss.segment_volume([], tmp_path / "none.onnx", tmp_path / "out")
+
+
 def test_segmenting_says_what_is_missing(head, tmp_path):
     with pytest.raises(ss.ConfigError, match="none.onnx: No such file"):
         ss.segment_volume(head, tmp_path / "none.onnx", tmp_path / "out")

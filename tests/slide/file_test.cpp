@@ -45,6 +45,12 @@ TEST_CASE("what isn't a slide fails with one line") {
     const auto path = folder.write("text.svs", text_bytes("II is how this text begins, and it isn't a TIFF"));
     check_error(open_error(path), path, "no TIFF header");
   }
+  SUBCASE("a volume") {
+    for (const char* name : {"scan.nii", "SCAN.NII.GZ"}) {
+      const auto path = folder.write(name, text_bytes("what it holds doesn't matter"));
+      check_error(open_error(path), path, "named as a volume (NIfTI), which `pipeline volume` takes");
+    }
+  }
   SUBCASE("empty") {
     const auto path = folder.write("empty.svs", {});
     check_error(open_error(path), path, "is empty");

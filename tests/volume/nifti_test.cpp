@@ -312,6 +312,23 @@ TEST_CASE("a plain file that is shorter than its header says is refused before m
   CHECK_THROWS_AS(NiftiFile((folder.path() / "none.nii").string()), SlideError);
 }
 
+TEST_CASE("the samples of a pair are told by their name") {
+  const TemporaryFolder folder;
+  const std::vector<std::byte> samples(400, std::byte{7});
+  const std::string cause = ": its header lies in another file (.hdr); expected one file that holds both";
+  for (const char* name : {"p.img", "P.IMG", "p.img.gz"}) {
+    const fs::path path = folder.path() / name;
+    write_bytes(path, samples);
+    CHECK(failure_of(path) == path.string() + cause);
+  }
+  write_bytes(folder.path() / "p.nii", samples);
+  CHECK(failure_of(folder.path() / "p.nii").ends_with("it doesn't begin with 348 or 540, the size of a header"));
+  // One that holds both is read under any name.
+  const fs::path whole = folder.path() / "whole.img";
+  write_nifti(whole, small_header(1), ScalarType::uint8, true, std::vector<std::byte>(24));
+  CHECK(failure_of(whole).empty());
+}
+
 TEST_CASE("who reads a volume may give it up, in front of the samples, in them and behind them") {
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "a.nii.gz";

@@ -436,6 +436,8 @@ class Words(Volumes):
         whole = network(self.folder / "whole.onnx", last=LABELS, gives=(TensorProto.INT64, [1, 1, *FRAGMENT]))
         for arguments, words in (
                 ((scan, *out), "which network?"),
+                ((*nets, *out), "no volume: name volumes, folders or lists, or set input.slides (see pipeline volume --help)"),
+                ((*nets, *out, "--dry-run", "--shard", "1/2"), "--dry-run plans all volumes"),
                 ((scan, "--networks", few, *out, *settings()), "5 networks; volume.grid = [2, 3, 2] wants one, or one for each of 12"),
                 ((scan, "--networks", self.folder / "none.onnx", *out, *settings()), "No such file"),
                 ((scan, "--networks", self.folder / "scans", *out, *settings()), "a folder without a network"),
@@ -486,6 +488,20 @@ class Words(Volumes):
                       "naming them uses them", done.stderr)
         done = self.must(folder / "sub", "--networks", self.folder / "nets", "-o", self.folder / "apart", *settings())
         self.assertEqual(len(list((self.folder / "apart/images").iterdir())), 2)
+
+    def test_a_row_has_the_depth(self):
+        done = self.must(self.scans[1], "--networks", self.folder / "nets", "-o", self.folder / "rows", "--stats", *settings())
+        self.assertRegex(done.stdout, r"(?m)^ *volume +size +files")
+        self.assertIn(" x ".join(map(str, nibabel.load(self.scans[1]).shape)), done.stdout)
+
+    def test_other_commands_name_the_one_for_volumes(self):
+        scan = str(self.scans[0])
+        for arguments in (("info", scan), ("convert", scan, "--to", "ome-tiff", "--out", str(self.folder / "converted")),
+                          (scan, "--out", str(self.folder / "as-slide"))):
+            done = subprocess.run([PIPELINE, *arguments], capture_output=True, text=True, timeout=time_limit(100),
+                                  env=ENVIRONMENT, check=False)
+            self.assertNotEqual(done.returncode, 0, arguments)
+            self.assertIn("`pipeline volume`", done.stdout + done.stderr, arguments)
 
     def test_results_in_folders_are_no_volumes(self):
         folder = self.folder / "with-results"

@@ -8,9 +8,11 @@
 #include <cmath>
 #include <limits>
 #include <slidestream/error.hpp>
+#include <string>
 #include <utility>
 
 #include "config/csv.hpp"
+#include "slide/formats.hpp"
 #include "slide/tiff/utf16_text.hpp"
 
 namespace slidestream {
@@ -101,6 +103,10 @@ RawTiff::RawTiff(const File& file, OpenBudget& budget) : file_(file), budget_(bu
       first_ = assemble(header.data() + 8, 8);
       return;
     }
+  }
+  const std::string name = file.path().string();
+  if (file.size() > 0 && (has_suffix(name, ".nii") || has_suffix(name, ".nii.gz"))) {
+    throw_slide_error(file.path(), "is no slide, but named as a volume (NIfTI), which `pipeline volume` takes");
   }
   throw_slide_error(file.path(), file.size() == 0 ? "is empty, expected a TIFF or BigTIFF file"
                                                   : "has no TIFF header, expected a TIFF or BigTIFF file");
