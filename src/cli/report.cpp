@@ -23,6 +23,9 @@ std::string statistics_text(const SpectrumSums& sums, const char* unit, const St
   return fixed(sums.mean(), 4) + (style.unicode ? " \u00b1 " : " +- ") + fixed(sums.standard_deviation(), 4) + unit;
 }
 
+/// What the run is over.
+std::string thing_of(const Config& config) { return config.operators.runs("volume") ? "volume" : "slide"; }
+
 std::string size_text(const SlideResult& slide) {
   std::string text = std::to_string(slide.width) + " x " + std::to_string(slide.height);
   const auto depth = std::ranges::find(slide.values, std::string(volume::depth_figure), &NamedValue::name);
@@ -68,7 +71,7 @@ class SlideTable {
 
  private:
   std::vector<std::string> titles() const {
-    if (!spectrum_) return {config_.operators.runs("volume") ? "<volume" : "<slide", "size", "files", "bytes", "time"};
+    if (!spectrum_) return {"<" + thing_of(config_), "size", "files", "bytes", "time"};
     const bool linear = config_.analysis.value == ValueKind::linear;
     return {"<slide", "windows", linear ? "mean |F|" : "mean dB", linear ? "std |F|" : "std dB", "5 %", "50 %",
             "95 %",   "time"};
@@ -105,9 +108,10 @@ std::size_t all_slides(const Corpus& corpus, const Unfinished& unfinished) {
 
 std::string made_text(const Config& config, const Corpus& corpus, std::size_t skipped, const Style& style,
                       const Unfinished& unfinished) {
+  const std::string thing = thing_of(config);
   std::string text = unfinished.slides == 0
-                         ? count_of(corpus.done, "slide")
-                         : count_text(corpus.done) + " of " + count_of(all_slides(corpus, unfinished), "slide");
+                         ? count_of(corpus.done, thing)
+                         : count_text(corpus.done) + " of " + count_of(all_slides(corpus, unfinished), thing);
   if (skipped > 0) text += " (" + count_text(skipped) + " before)";
   if (config.operators.runs("spectrum")) {
     text += ", " + count_text(corpus.sums.windows) + " windows";
@@ -174,12 +178,13 @@ std::string failed_text(const Corpus& corpus, const Style& style) {
   return text + "\n" + causes_text(corpus, style);
 }
 
-std::string unfinished_text(const Corpus& corpus, const Unfinished& unfinished, const Style& style) {
+std::string unfinished_text(const Config& config, const Corpus& corpus, const Unfinished& unfinished,
+                            const Style& style) {
   if (unfinished.slides == 0) return {};
   constexpr std::size_t column = 9;
   const std::string blanks(column - std::min(column - 1, unfinished.name.size()), ' ');
   return style.bold(unfinished.name) + blanks + style.red(count_text(unfinished.slides)) + " of " +
-         count_of(all_slides(corpus, unfinished), "slide") + unfinished.where + "\n";
+         count_of(all_slides(corpus, unfinished), thing_of(config)) + unfinished.where + "\n";
 }
 
 }  // namespace
@@ -189,7 +194,7 @@ std::string summary_text(const Config& config, const RunResult& result, const Co
   return style.bold("done") + "     " + made_text(config, corpus, skipped, style, unfinished) + "\n" +
          style.bold("where") + "    " + places_text(config, corpus) + "\n" + style.bold("speed") + "    " +
          speed_text(result, corpus, skipped) + "\n" + style.bold("failed") + "   " + failed_text(corpus, style) +
-         unfinished_text(corpus, unfinished, style);
+         unfinished_text(config, corpus, unfinished, style);
 }
 
 std::string statistics_of_run_text(const Config& config, const RunResult& result, const Corpus& corpus, int width,

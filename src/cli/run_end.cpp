@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <iostream>
 #include <slidestream/error.hpp>
+#include <string>
 #include <string_view>
 
 #include "cli/command.hpp"
@@ -88,30 +89,32 @@ int conclude(const Config& config, RunResult& result, const std::vector<std::str
   }
   const Corpus& corpus = record.corpus();
   warn_of_clipped(corpus.sums);
-  warn_of_clamped(config, corpus.clamped_slides, corpus.most_clamped, options.work != nullptr ? "volume" : "slide");
+  const std::string thing = options.work != nullptr ? options.work->name : "slide";
+  warn_of_clamped(config, corpus.clamped_slides, corpus.most_clamped, thing);
   warn_of_saturated(config, corpus.saturated_slides, corpus.most_saturated);
   // A limit that is reached by the last slides has stopped nothing.
   const std::size_t left = slides_left(record);
   const bool stopped = !record.stopped().empty() && left > 0;
   if (stopped) {
-    spdlog::error("{}: {} failed, and {} {} left", record.stopped(), count_of(corpus.failed, "slide"), left,
+    spdlog::error("{}: {} failed, and {} {} left", record.stopped(), count_of(corpus.failed, thing), left,
                   left == 1 ? "is" : "are");
   }
   if (options.embedded != nullptr && stopped) options.embedded->stopped = record.stopped();
   if (const int signal = signal_of(options.embedded); signal != 0) {
     if (left > 0) {
-      spdlog::warn("interrupted: {} of {} slides done, {} failed; the same command does the rest", corpus.done,
-                   record.start().mine, corpus.failed);
+      spdlog::warn("interrupted: {} of {} {}s done, {} failed; the same command does the rest", corpus.done,
+                   record.start().mine, thing, corpus.failed);
       return 128 + signal;
     }
-    spdlog::warn("nothing is left: {} of {} slides done, {} failed", corpus.done, record.start().mine, corpus.failed);
+    spdlog::warn("nothing is left: {} of {} {}s done, {} failed", corpus.done, record.start().mine, thing,
+                 corpus.failed);
   }
   const std::size_t lacking = record.start().lacking.size();
   if (lacking > 0) {
     spdlog::error(
         "{} can't be found any more and {} files of earlier results; the same command makes them again once "
         "{} there",
-        count_of(lacking, "slide"), lacking == 1 ? "lacks" : "lack", lacking == 1 ? "it is" : "they are");
+        count_of(lacking, thing), lacking == 1 ? "lacks" : "lack", lacking == 1 ? "it is" : "they are");
   }
   if (!complete || stopped) return exit_ended_early;
   return corpus.failed + corpus.incomplete + lacking == 0 ? exit_done : exit_some_failed;

@@ -146,19 +146,26 @@ TEST_CASE("the summary of a run without the spectrum is of the files that were m
         "images/a.ome.tif: 700 x 530 pixels, 3.00 MB, in 1.50 s\nimages/b: 700 x 530 pixels, 1.00 MB, in 1.50 s\n");
 }
 
-TEST_CASE("rows of volumes have their depth") {
+TEST_CASE("rows of volumes have their depth, and the summary names volumes") {
   Config config;
   config.operators.run = {"volume"};
   RunResult run;
   SlideResult volume;
   volume.path = "head.nii.gz";
   volume.done = true;
+  volume.sums.histogram.assign(1, 0);
   volume.width = 156;
   volume.height = 220;
   volume.values = {{"volume.depth", 172.0}, {"volume.voxel_mm3", 1.0}};
+  Corpus corpus(1);
+  corpus.add(volume);
   run.slides.push_back(volume);
-  const std::string stats = statistics_of_run_text(config, run, Corpus(1), 100, Style{});
+  const std::string stats = statistics_of_run_text(config, run, corpus, 100, Style{});
   CHECK(stats.starts_with("volume "));
+  CHECK(summary_text(config, run, corpus, 0, Style{}).starts_with("done     1 volume\n"));
+  const std::string left = summary_text(config, run, corpus, 0, Style{}, {.slides = 1});
+  CHECK(left.starts_with("done     1 of 2 volumes\n"));
+  CHECK(left.ends_with("\nleft     1 of 2 volumes\n"));
   CHECK(stats.find("\nhead.nii.gz  156 x 220 x 172  ") != std::string::npos);
 }
 
