@@ -264,11 +264,11 @@ WebpPicture picture_in(std::span<const std::byte> tile) {
   return picture;
 }
 
-struct Size {
+struct WebpSize {
   std::uint64_t width = 0, height = 0;
 };
 
-Size size_of(const WebpPicture& picture) {
+WebpSize size_of(const WebpPicture& picture) {
   if (picture.is_lossless) {
     const std::uint32_t sizes = little_endian(picture.bytes, 1, 4);
     return {(sizes & 0x3FFFU) + 1, (sizes >> 14 & 0x3FFFU) + 1};
@@ -282,7 +282,7 @@ std::uint64_t webp_width(std::span<const std::byte> tile) { return size_of(pictu
 
 std::uint64_t webp_table_bytes(std::span<const std::byte> tile) {
   const WebpPicture picture = picture_in(tile);
-  const Size size = size_of(picture);
+  const WebpSize size = size_of(picture);
   constexpr std::size_t lossless_header = 5, alpha_header = 1;
   if (picture.is_lossless) {
     if (picture.bytes.size() <= lossless_header) return 0;  // libwebp refuses it
