@@ -51,7 +51,7 @@ class Volume {
       work_.grid = std::make_unique<volume::FragmentGrid>(volume::grid_of(config_, work_.header));
       if (!work_.grid->covers()) throw Error("fragments leave samples out; raise grid or fragment");
     });
-    work_.samples.resize(static_cast<std::size_t>(work_.header.voxels()));
+    work_.samples = runtime::HostArray<float>(static_cast<std::size_t>(work_.header.voxels()));
     file.read(work_.samples);
   }
 

@@ -6,7 +6,7 @@
 namespace slidestream::runtime {
 
 /// A block of anonymous host memory, taken from the system as it is touched or populated. It begins at a page, and at a
-/// huge page where it is as long as one. Kept for the whole run, so that the steady state allocates nothing.
+/// huge page where it is as long as one. It is zeros at first, and goes back to the system with this.
 class HostMemory {
  public:
   HostMemory() = default;

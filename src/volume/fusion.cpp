@@ -12,7 +12,8 @@
 #include <utility>
 
 #include "config/toml_text.hpp"
-#include "system/release_memory.hpp"
+#include "runtime/host_array.hpp"
+#include "volume/plane_sums.hpp"
 
 namespace slidestream::volume {
 namespace {
@@ -77,24 +78,24 @@ class Vote final : public Fusion {
   Vote(const FragmentGrid& grid, const FragmentOutput& output)
       : grid_(grid),
         output_(output),
-        kept_(grid.count()),
+        voxels_(static_cast<std::size_t>(count_of(grid.fragment()))),
+        kept_(grid.count() * voxels_),
         at_{fragments_at(grid.axis(0)), fragments_at(grid.axis(1)), fragments_at(grid.axis(2))},
         ends_(ends_of_runs(at_[2])) {}
 
   void put(std::size_t fragment, std::span<const float> values) override {
     check_values(values.size(), grid_, output_.channels);
-    std::vector<std::uint16_t> labels(static_cast<std::size_t>(count_of(grid_.fragment())));
+    const auto labels = kept(fragment);
     if (output_.labels) {
       take_labels(labels, values);
     } else {
       choose_largest(labels, values);
     }
-    kept_[fragment] = std::move(labels);
   }
 
   void put_labels(std::size_t fragment, std::span<const std::uint16_t> labels) override {
     check_values(labels.size(), grid_, 1);
-    kept_[fragment].assign(labels.begin(), labels.end());
+    std::ranges::copy(labels, kept(fragment).begin());
   }
 
   void plane(std::int64_t z, std::span<std::uint16_t> labels) const override {
@@ -113,6 +114,10 @@ class Vote final : public Fusion {
   }
 
  private:
+  std::span<std::uint16_t> kept(std::size_t fragment) const {
+    return std::span(kept_).subspan(fragment * voxels_, voxels_);
+  }
+
   void take_labels(std::span<std::uint16_t> labels, std::span<const float> values) const {
     const auto most = static_cast<float>(output_.most_label);
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -158,7 +163,7 @@ class Vote final : public Fusion {
             (in_z.fragment * grid_.axis(1).count + in_y.fragment) * grid_.axis(2).count;
         const std::int64_t row = (in_z.sample * fragment[1] + in_y.sample) * fragment[2];
         for (const PlaceInFragment& in_x : at_[2][static_cast<std::size_t>(x)]) {
-          const std::vector<std::uint16_t>& labels = kept_[static_cast<std::size_t>(row_of_fragments + in_x.fragment)];
+          const auto labels = kept(static_cast<std::size_t>(row_of_fragments + in_x.fragment));
           rows.push_back(labels.data() + row + in_x.sample);
         }
       }
@@ -190,7 +195,8 @@ class Vote final : public Fusion {
 
   FragmentGrid grid_;
   FragmentOutput output_;
-  std::vector<std::vector<std::uint16_t>> kept_;  ///< labels by fragment
+  std::size_t voxels_;                      ///< of a fragment
+  runtime::HostArray<std::uint16_t> kept_;  ///< labels by fragment
   std::array<std::vector<std::vector<PlaceInFragment>>, 3> at_;
   std::vector<std::int64_t> ends_;  ///< along x
 };
@@ -217,12 +223,27 @@ std::int64_t map_fragment(std::span<std::uint16_t> samples, std::span<const floa
   return seen.outside;
 }
 
+/// Planes of two layers of fragments along the first axis, at most.
+std::size_t planes_at_once(const FragmentGrid& grid) {
+  const FragmentAxis& axis = grid.axis(0);
+  std::int64_t most = 0;
+  for (std::int64_t i = 0; i < axis.count; ++i) {
+    const std::int64_t last = std::min(i + 1, axis.count - 1);
+    const std::int64_t end = std::min(axis.begin(last) + axis.fragment, axis.size);
+    most = std::max(most, end - std::max<std::int64_t>(axis.begin(i), 0));
+  }
+  return static_cast<std::size_t>(most);
+}
+
 class Mean final : public Fusion {
  public:
   Mean(const FragmentGrid& grid, const FragmentOutput& output)
       : grid_(grid),
         output_(output),
+        plane_(static_cast<std::size_t>(grid.volume()[1] * grid.volume()[2])),
         planes_(static_cast<std::size_t>(grid.volume()[0])),
+        sums_(plane_ * static_cast<std::size_t>(output.channels), planes_at_once(grid), planes_.size()),
+        labels_(plane_ * planes_.size()),
         counts_{counts_at(grid.axis(0)), counts_at(grid.axis(1)), counts_at(grid.axis(2))} {
     check_fusion(VolumeFusion::mean, grid);
     for (std::size_t z = 0; z < planes_.size(); ++z) {
@@ -232,7 +253,7 @@ class Mean final : public Fusion {
 
   void put(std::size_t fragment, std::span<const float> values) override {
     check_values(values.size(), grid_, output_.channels);
-    std::vector<std::uint16_t> samples(values.size());
+    const runtime::HostArray<std::uint16_t> samples(values.size());
     map_fragment(samples, values, grid_, output_, false);
     const Extent from = grid_.begin(fragment);
     const InsideRange planes = inside(from[0], grid_.fragment()[0], grid_.volume()[0]);
@@ -240,7 +261,7 @@ class Mean final : public Fusion {
   }
 
   void plane(std::int64_t z, std::span<std::uint16_t> labels) const override {
-    std::ranges::copy(planes_[static_cast<std::size_t>(z)].labels, labels.begin());
+    std::ranges::copy(labels_of(static_cast<std::size_t>(z)), labels.begin());
   }
 
  private:
@@ -250,33 +271,34 @@ class Mean final : public Fusion {
     const Extent& volume = grid_.volume();
     const InsideRange rows = inside(from[1], fragment[1], volume[1]);
     const InsideRange columns = inside(from[2], fragment[2], volume[2]);
-    Plane& plane = planes_[static_cast<std::size_t>(from[0] + z)];
+    const auto of_volume = static_cast<std::size_t>(from[0] + z);
+    Plane& plane = planes_[of_volume];
     const std::lock_guard lock(plane.mutex);
-    std::vector<std::uint32_t>& sums = plane.sums;
     const std::int64_t channels = output_.channels;
-    if (sums.empty()) sums.resize(static_cast<std::size_t>(volume[1] * volume[2] * channels));
+    if (plane.sums == nullptr) plane.sums = sums_.begin();
     for (std::int64_t y = rows.first; y < rows.first + rows.count; ++y) {
-      std::uint32_t* to = sums.data() + ((from[1] + y) * volume[2] + from[2] + columns.first) * channels;
+      std::uint32_t* to = plane.sums + ((from[1] + y) * volume[2] + from[2] + columns.first) * channels;
       const std::uint16_t* sample = samples.data() + ((z * fragment[1] + y) * fragment[2] + columns.first) * channels;
       for (std::int64_t i = 0; i < columns.count * channels; ++i) to[i] += sample[i];
     }
-    if (--plane.left == 0) choose(plane, counts_[0][static_cast<std::size_t>(from[0] + z)]);
+    if (--plane.left == 0) choose(of_volume);
   }
 
   /// One plane of the volume; guarded by its mutex until all fragments were put.
   struct Plane {
     std::mutex mutex;
-    std::uint64_t left = 0;           ///< fragments with a part of it that weren't put
-    std::vector<std::uint32_t> sums;  ///< y, x, channel; empty where none was put, or all
-    std::vector<std::uint16_t> labels;
+    std::uint64_t left = 0;         ///< fragments with a part of it that weren't put
+    std::uint32_t* sums = nullptr;  ///< y, x, channel; null where none was put, or all
   };
 
-  /// Labels take the place of sums, as no fragment can change them any more. \param n_z  its fragments along z
-  void choose(Plane& plane, std::uint64_t n_z) const {
+  std::span<std::uint16_t> labels_of(std::size_t z) const { return std::span(labels_).subspan(z * plane_, plane_); }
+
+  /// Labels take the place of sums, as no fragment can change them any more.
+  void choose(std::size_t z) {
     const auto channels = static_cast<std::size_t>(output_.channels);
-    plane.labels.resize(static_cast<std::size_t>(grid_.volume()[1] * grid_.volume()[2]));
-    const std::uint32_t* sum = plane.sums.data();
-    std::uint16_t* to = plane.labels.data();
+    const std::uint64_t n_z = counts_[0][z];
+    const std::uint32_t* sum = planes_[z].sums;
+    std::uint16_t* to = labels_of(z).data();
     for (const std::uint64_t n_y : counts_[1]) {
       for (const std::uint64_t n_x : counts_[2]) {
         const std::uint64_t n = n_z * n_y * n_x;
@@ -291,12 +313,15 @@ class Mean final : public Fusion {
         sum += channels;
       }
     }
-    release_memory(plane.sums);
+    sums_.end(std::exchange(planes_[z].sums, nullptr));
   }
 
   FragmentGrid grid_;
   FragmentOutput output_;
+  std::size_t plane_;  ///< voxels of one
   std::vector<Plane> planes_;
+  PlaneSums sums_;
+  runtime::HostArray<std::uint16_t> labels_;          ///< of planes that are whole
   std::array<std::vector<std::uint64_t>, 3> counts_;  ///< fragments at each sample of an axis
 };
 
@@ -347,17 +372,17 @@ class Blend final : public Fusion {
   Blend(const FragmentGrid& grid, const FragmentOutput& output, StitchWeights weights)
       : grid_(grid),
         output_(output),
-        kept_(grid.count()),
+        voxels_(static_cast<std::size_t>(count_of(grid.fragment()))),
+        kept_(grid.count() * voxels_),
         at_{weights_at(grid.axis(0), weights), weights_at(grid.axis(1), weights), weights_at(grid.axis(2), weights)} {
     if (output.channels != 1) throw std::invalid_argument("images of one channel are blended");
   }
 
   void put(std::size_t fragment, std::span<const float> values) override {
     check_values(values.size(), grid_, 1);
-    std::vector<std::uint16_t> samples(values.size());
+    const auto samples = std::span(kept_).subspan(fragment * voxels_, voxels_);
     clamped_ += map_fragment(samples, values, grid_, output_, true);
     values_ += static_cast<std::int64_t>(values.size());
-    kept_[fragment] = std::move(samples);
   }
 
   void plane(std::int64_t z, std::span<float> image) const override {
@@ -401,12 +426,13 @@ class Blend final : public Fusion {
     for (std::size_t i = 0; i < 3; ++i) {
       at = at * grid_.fragment()[i] + voxel[i] - grid_.axis(i).begin(place[i]);
     }
-    return kept_[static_cast<std::size_t>(number)][static_cast<std::size_t>(at)];
+    return kept_[static_cast<std::size_t>(number) * voxels_ + static_cast<std::size_t>(at)];
   }
 
   FragmentGrid grid_;
   FragmentOutput output_;
-  std::vector<std::vector<std::uint16_t>> kept_;  ///< samples by fragment
+  std::size_t voxels_;                      ///< of a fragment
+  runtime::HostArray<std::uint16_t> kept_;  ///< samples by fragment
   std::array<std::vector<AxisWeights>, 3> at_;
   std::atomic<std::int64_t> values_ = 0;   ///< that were put
   std::atomic<std::int64_t> clamped_ = 0;  ///< of those
@@ -463,16 +489,8 @@ void check_fusion(VolumeFusion fusion, const FragmentGrid& grid) {
 
 std::uint64_t fusion_bytes(VolumeFusion fusion, const FragmentGrid& grid, const FragmentOutput& output) noexcept {
   if (fusion == VolumeFusion::mean) {
-    const FragmentAxis& axis = grid.axis(0);
-    std::int64_t most = 0;
-    for (std::int64_t i = 0; i < axis.count; ++i) {
-      const std::int64_t last = std::min(i + 1, axis.count - 1);
-      const std::int64_t end = std::min(axis.begin(last) + axis.fragment, axis.size);
-      most = std::max(most, end - std::max<std::int64_t>(axis.begin(i), 0));
-    }
     const auto plane = static_cast<std::uint64_t>(grid.volume()[1] * grid.volume()[2]);
-    return plane * static_cast<std::uint64_t>(most) * static_cast<std::uint64_t>(output.channels) *
-               sizeof(std::uint32_t) +
+    return plane * planes_at_once(grid) * static_cast<std::uint64_t>(output.channels) * sizeof(std::uint32_t) +
            static_cast<std::uint64_t>(count_of(grid.volume())) * sizeof(std::uint16_t);
   }
   return static_cast<std::uint64_t>(count_of(grid.fragment())) * grid.count() * sizeof(std::uint16_t);

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/host_array.hpp"
+
 namespace slidestream::volume {
 namespace {
 
@@ -29,34 +31,46 @@ constexpr int compression_level = 4;
 const Bytef* bytes_of(Bytes bytes) { return reinterpret_cast<const Bytef*>(bytes.data()); }
 
 struct Piece {
-  std::vector<std::byte> deflated;
+  Bytes deflated;
   uLong checksum = 0;
 };
 
+/// Raw deflate, without a head or a checksum.
+struct Deflate {
+  Deflate() {
+    if (deflateInit2(&stream, compression_level, Z_DEFLATED, no_head, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+      throw std::bad_alloc();
+  }
+  ~Deflate() { deflateEnd(&stream); }
+  Deflate(const Deflate&) = delete;
+  Deflate& operator=(const Deflate&) = delete;
+
+  /// Bytes that so many may become, at most.
+  std::size_t bound(std::size_t bytes) {
+    // A flush adds an empty block.
+    constexpr std::size_t flush_bytes = 16;
+    return deflateBound(&stream, static_cast<uLong>(bytes)) + flush_bytes;
+  }
+
+  z_stream stream{};
+};
+
 /// Ends at a whole byte, so that another piece may follow. \param before  bytes in front of these, for deflate to refer
-/// to
-Piece compress(Bytes bytes, Bytes before, bool is_last) {
+/// to. \param room  where it is put: `Deflate::bound`
+Piece compress(Bytes bytes, Bytes before, bool is_last, std::span<std::byte> room) {
   Piece piece;
   piece.checksum = ::crc32(::crc32(0, nullptr, 0), bytes_of(bytes), static_cast<uInt>(bytes.size()));
-  z_stream stream{};
-  if (deflateInit2(&stream, compression_level, Z_DEFLATED, no_head, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-    throw std::bad_alloc();
-  struct End {
-    z_stream* stream;
-    ~End() { deflateEnd(stream); }
-  } const end{&stream};
+  Deflate deflating;
+  z_stream& stream = deflating.stream;
   const Bytes dictionary = before.last(std::min(before.size(), window));
   if (!dictionary.empty()) deflateSetDictionary(&stream, bytes_of(dictionary), static_cast<uInt>(dictionary.size()));
-  // A flush adds an empty block.
-  constexpr std::size_t flush_bytes = 16;
-  piece.deflated.resize(deflateBound(&stream, static_cast<uLong>(bytes.size())) + flush_bytes);
   // zlib only reads what it is given.
   stream.next_in = const_cast<Bytef*>(bytes_of(bytes));
   stream.avail_in = static_cast<uInt>(bytes.size());
-  stream.next_out = reinterpret_cast<Bytef*>(piece.deflated.data());
-  stream.avail_out = static_cast<uInt>(piece.deflated.size());
+  stream.next_out = reinterpret_cast<Bytef*>(room.data());
+  stream.avail_out = static_cast<uInt>(room.size());
   deflate(&stream, is_last ? Z_FINISH : Z_SYNC_FLUSH);
-  piece.deflated.resize(piece.deflated.size() - stream.avail_out);
+  piece.deflated = room.first(room.size() - stream.avail_out);
   return piece;
 }
 
@@ -83,11 +97,14 @@ std::string gzip_head(std::string_view comment) {
 
 void write_gzip(AtomicFile& file, std::string_view comment, Bytes head, Bytes body) {
   file.write(gzip_head(comment));
-  const Piece first = compress(head, {}, body.empty());
+  std::vector<std::byte> of_head(Deflate().bound(head.size()));
+  const Piece first = compress(head, {}, body.empty(), of_head);
   file.write(first.deflated);
   uLong checksum = first.checksum;
   std::vector<Piece> pieces;
   const std::size_t count = (body.size() + piece_bytes - 1) / piece_bytes;
+  const std::size_t most = Deflate().bound(piece_bytes);
+  const runtime::HostArray<std::byte> deflated(std::min(at_once, count) * most);
   for (std::size_t begin = 0; begin < count; begin += at_once) {
     pieces.resize(std::min(at_once, count - begin));
     // What else waits isn't taken up meanwhile: it may take long.
@@ -95,7 +112,8 @@ void write_gzip(AtomicFile& file, std::string_view comment, Bytes head, Bytes bo
       tbb::parallel_for(std::size_t{0}, pieces.size(), [&](std::size_t i) {
         const std::size_t at = (begin + i) * piece_bytes;
         const std::size_t size = std::min(piece_bytes, body.size() - at);
-        pieces[i] = compress(body.subspan(at, size), body.first(at), at + size == body.size());
+        pieces[i] = compress(body.subspan(at, size), body.first(at), at + size == body.size(),
+                             std::span(deflated).subspan(i * most, most));
       });
     });
     for (std::size_t i = 0; i < pieces.size(); ++i) {

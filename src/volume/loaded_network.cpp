@@ -11,6 +11,7 @@
 #include "networks/onnx_runtime.hpp"
 #include "networks/tile_planes.hpp"
 #include "runtime/device_full.hpp"
+#include "runtime/host_array.hpp"
 
 namespace slidestream::volume {
 
@@ -24,11 +25,11 @@ LoadedNetwork::LoadedNetwork(std::shared_ptr<const OnnxSession> session, std::ve
 void LoadedNetwork::run(const FragmentMemory& memory, const Terminator& by) const {
   const ElementType takes = session_->input().type;
   const ElementType gives = session_->output().type;
-  std::vector<std::uint16_t> halves;
+  runtime::HostArray<std::uint16_t> halves;
   void* in = memory.fragment.data();
   std::size_t in_bytes = memory.fragment.size_bytes();
   if (takes == ElementType::float16) {
-    halves.resize(memory.fragment.size());
+    halves = runtime::HostArray<std::uint16_t>(memory.fragment.size());
     std::ranges::transform(memory.fragment, halves.begin(), networks::to_half);
     in = halves.data();
     in_bytes = halves.size() * sizeof(std::uint16_t);
@@ -39,7 +40,8 @@ void LoadedNetwork::run(const FragmentMemory& memory, const Terminator& by) cons
     return run(input, output, by);
   }
   const std::span<float> values = memory.values;
-  std::vector<std::byte> given(gives == ElementType::float32 ? 0 : values.size() * networks::onnx::bytes_of(gives));
+  const runtime::HostArray<std::byte> given(
+      gives == ElementType::float32 ? 0 : values.size() * networks::onnx::bytes_of(gives));
   void* const out = given.empty() ? static_cast<void*>(values.data()) : given.data();
   const std::size_t out_bytes = given.empty() ? values.size_bytes() : given.size();
   auto output = session_->tensor(out, out_bytes, output_shape_, gives);

@@ -369,6 +369,8 @@ class Graph final : public VolumeGraph {
   }
 
   void fuse(const Work& work) {
+    // Fragments are done with them, and what fusion takes beside its planes has their room.
+    release_memory(work->samples);
     {
       const runtime::StageMeter::Busy busy(fuse_meter_);
       guarded(*work, "fuse", [&] {
@@ -379,9 +381,7 @@ class Graph final : public VolumeGraph {
         }
       });
     }
-    // They are freed without the lock, while another thread writes.
-    const std::vector<float> samples = std::move(work->samples);
-    const std::unique_ptr<Fusion> fusion = std::move(work->fusion);
+    work->fusion.reset();
     const std::lock_guard lock(mutex_);
     write_.try_put(work);
   }

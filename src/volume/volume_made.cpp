@@ -44,7 +44,7 @@ std::vector<std::int64_t> seen_as(const VolumeWork& work, std::size_t axis) {
 void make_image(VolumeWork& work) {
   const Extent& volume = work.grid->volume();
   const auto plane = static_cast<std::size_t>(volume[1] * volume[2]);
-  work.made.resize(static_cast<std::size_t>(count_of(volume)) * sizeof(float));
+  work.made = runtime::HostArray<std::byte>(static_cast<std::size_t>(count_of(volume)) * sizeof(float));
   const std::span<float> all(reinterpret_cast<float*>(work.made.data()), static_cast<std::size_t>(count_of(volume)));
   for_planes(volume,
              [&](std::int64_t z) { work.fusion->plane(z, all.subspan(static_cast<std::size_t>(z) * plane, plane)); });
@@ -59,7 +59,7 @@ void make_labels(VolumeWork& work, ScalarType sample) {
   const bool narrow = sample == ScalarType::uint8;
   const std::size_t width = narrow ? sizeof(std::uint8_t) : sizeof(std::uint16_t);
   const std::size_t plane_bytes = in_y.size() * in_x.size() * width;
-  work.made.resize(in_z.size() * plane_bytes);
+  work.made = runtime::HostArray<std::byte>(in_z.size() * plane_bytes);
   std::vector<std::atomic<std::uint64_t>> counts(std::size_t{1} << (8 * width));
   for_planes(seen, [&](std::int64_t z) {
     // Planes of the scan that are nearest to this one: `in_z` ascends.

@@ -16,6 +16,7 @@
 #include "networks/onnx_files.hpp"
 #include "networks/tile_planes.hpp"
 #include "runtime/device_full.hpp"
+#include "runtime/host_array.hpp"
 #include "runtime/machine.hpp"
 #include "sink/background.hpp"
 #include "volume/volume_run.hpp"
@@ -424,8 +425,7 @@ FragmentMemory VolumeNetworks::take_memory(std::size_t place) const {
   const auto voxels = static_cast<std::size_t>(volume::count_of(fragment_));
   const auto allocate = [this](std::size_t numbers) {
     const std::size_t bytes = numbers * sizeof(float);
-    return gpus_.empty() ? std::shared_ptr<std::byte[]>(new std::byte[bytes])
-                         : networks::pinned_memory(bytes, gpus_.front().gpu);
+    return gpus_.empty() ? runtime::shared_host_bytes(bytes) : networks::pinned_memory(bytes, gpus_.front().gpu);
   };
   FragmentMemory memory;
   memory.fragment_bytes = allocate(voxels);

@@ -36,7 +36,7 @@ void read_volume(VolumeWork& work, const Config& config, const VolumeNetworks& n
   work.resampling = resampling_of(config, work.header);
   work.grid = std::make_unique<FragmentGrid>(grid_of(config, work.header));
   work.fusion = make_fusion(config, *work.grid, networks.output());
-  work.samples.resize(static_cast<std::size_t>(work.header.voxels()));
+  work.samples = runtime::HostArray<float>(static_cast<std::size_t>(work.header.voxels()));
   const int limit = config.input.max_seconds;
   const auto is_late = [&] { return limit > 0 && runtime::Clock::now() - begun > std::chrono::seconds(limit); };
   try {

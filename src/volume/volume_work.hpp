@@ -9,9 +9,9 @@
 #include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "config/suggest.hpp"
+#include "runtime/host_array.hpp"
 #include "runtime/trace.hpp"
 #include "volume/fragments.hpp"
 #include "volume/fusion.hpp"
@@ -36,8 +36,8 @@ struct VolumeWork {
   bool admitted = false;    ///< to memory; guarded by the graph's mutex
   std::filesystem::path made_at;
   std::string made_name;  ///< within the folder for results
-  std::vector<float> samples;
-  std::vector<std::byte> made;
+  runtime::HostArray<float> samples;
+  runtime::HostArray<std::byte> made;
   SlideResult result;
   std::mutex mutex;
   bool failed = false;  ///< guarded by mutex
