@@ -15,6 +15,7 @@
 
 #include "config/suggest.hpp"
 #include "networks/network_order.hpp"
+#include "networks/onnx_fields.hpp"
 #include "sink/content_hash.hpp"
 
 namespace slidestream::networks {
@@ -72,9 +73,9 @@ struct Outside {
   }
 };
 
-class Reader {
+class Reader : private OnnxFields {
  public:
-  explicit Reader(const NetworkFile& file) : file_(file) { read(Message::model, 0, file.size(), 0); }
+  explicit Reader(const NetworkFile& network) : OnnxFields(network) { read(Message::model, 0, file().size(), 0); }
 
   /// The names, and how many bytes of each file tensors lie in.
   const std::map<std::string, std::uint64_t>& files() const noexcept { return files_; }
@@ -82,76 +83,7 @@ class Reader {
   bool has_inner() const noexcept { return has_inner_; }
 
  private:
-  static constexpr int most_depth = 100;              ///< graphs lie in graphs
-  static constexpr std::uint64_t longest = 4096;      ///< of a key or a name
-  static constexpr std::uint64_t block_bytes = 8192;  ///< that are read at a time: what is large is passed over
-  static constexpr std::uint64_t begin_of_group = 3;  ///< the kind of a tag
-  static constexpr std::uint64_t end_of_group = 4;
-
-  /// Nothing where it can't be read.
-  std::optional<unsigned> byte_at(std::uint64_t at) {
-    if (at < block_at_ || at - block_at_ >= block_.size()) {
-      block_.resize(std::min<std::uint64_t>(block_bytes, file_.size() - std::min(at, file_.size())));
-      block_at_ = at;
-      if (!file_.read(at, block_)) block_.clear();
-      if (block_.empty()) return std::nullopt;
-    }
-    return static_cast<unsigned char>(block_[at - block_at_]);
-  }
-
-  std::optional<std::uint64_t> number(std::uint64_t& at, std::uint64_t end) {
-    std::uint64_t value = 0;
-    for (int shift = 0; shift < 64 && at < end; shift += 7) {
-      const auto byte = byte_at(at);
-      if (!byte) return std::nullopt;
-      ++at;
-      value |= static_cast<std::uint64_t>(*byte & 0x7f) << shift;
-      if ((*byte & 0x80) == 0) return value;
-    }
-    return std::nullopt;
-  }
-
-  /// A tag as ONNX Runtime's reader has it: of five bytes at most, and of their bits the lower 32. Nothing where it is
-  /// longer, which ends that reader.
-  std::optional<std::uint64_t> tag_at(std::uint64_t& at, std::uint64_t end) {
-    constexpr std::uint64_t longest_tag = 5;
-    const std::uint64_t begin = at;
-    const auto tag = number(at, end);
-    if (!tag || at - begin > longest_tag) return std::nullopt;
-    return *tag & std::numeric_limits<std::uint32_t>::max();
-  }
-
-  /// Passes over a group, as protocol buffers of long ago have them, and their readers skip, to its end. False where it
-  /// is damaged.
-  bool skip_group(std::uint64_t field, std::uint64_t& at, std::uint64_t end, int depth) {
-    if (depth > most_depth) return false;
-    while (at < end) {
-      const auto tag = tag_at(at, end);
-      if (!tag || *tag >> 3 == 0) return false;
-      if ((*tag & 7) == end_of_group) return *tag >> 3 == field;
-      if (!skip_value(*tag, at, end, depth)) return false;
-    }
-    return false;
-  }
-
-  /// Passes over the value behind a tag that isn't of a message.
-  bool skip_value(std::uint64_t tag, std::uint64_t& at, std::uint64_t end, int depth) {
-    if ((tag & 7) == begin_of_group) return skip_group(tag >> 3, at, end, depth + 1);
-    if ((tag & 7) == 0) return number(at, end).has_value();
-    const auto length = length_of(tag, at, end);
-    if (!length) return false;
-    at += *length;
-    return true;
-  }
-
-  /// Of the value behind a tag, in bytes; nothing where it goes beyond the end, or is of a kind without one.
-  std::optional<std::uint64_t> length_of(std::uint64_t tag, std::uint64_t& at, std::uint64_t end) {
-    std::optional<std::uint64_t> length;
-    if ((tag & 7) == 1) length = 8;
-    if ((tag & 7) == 5) length = 4;
-    if ((tag & 7) == 2) length = number(at, end);
-    return length && *length <= end - at ? length : std::nullopt;
-  }
+  static constexpr std::uint64_t longest = 4096;  ///< of a key or a name
 
   /// Reads what lies at [at, end). False where it is damaged.
   bool read(Message message, std::uint64_t at, std::uint64_t end, int depth) {
@@ -179,7 +111,7 @@ class Reader {
         std::string& text = field == 1 ? key : value;
         // A longer one is no file's name: what is left of it is refused as one that isn't there.
         text.resize(std::min(*length, longest));
-        if (!file_.read(at, text)) return false;
+        if (!file().read(at, text)) return false;
       }
       at += *length;
     }
@@ -202,9 +134,6 @@ class Reader {
     files_.try_emplace(value, 0);
   }
 
-  const NetworkFile& file_;
-  std::string block_;  ///< of the file, that was read last
-  std::uint64_t block_at_ = 0;
   Outside outside_;  ///< of the tensor that is read
   int inner_ = 0;    ///< attributes and functions around what is read
   bool has_inner_ = false;

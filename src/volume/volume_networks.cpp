@@ -14,6 +14,7 @@
 #include "networks/network_gpus.hpp"
 #include "networks/network_shapes.hpp"
 #include "networks/onnx_files.hpp"
+#include "networks/onnx_graph.hpp"
 #include "networks/tile_planes.hpp"
 #include "runtime/device_full.hpp"
 #include "runtime/host_array.hpp"
@@ -232,13 +233,12 @@ void VolumeNetworks::find_output() {
 
 void VolumeNetworks::measure() {
   if (!gpus_.empty()) find_gpu_memory();
-  std::map<std::uint64_t, NetworkNeeds> by_size;
-  needs_.resize(files_.size());
+  std::map<std::string, NetworkNeeds> by_graph;
   for (std::size_t i = 0; i < files_.size(); ++i) {
-    const std::uint64_t bytes = networks::bytes_of_network(files_[i]);
-    const auto [known, is_new] = by_size.try_emplace(bytes);
-    if (is_new) known->second = gpus_.empty() ? measured(i) : measured_on_gpu(i);
-    needs_[i] = known->second;
+    const auto graph = networks::graph_of_network(files_[i]);
+    const auto known = graph ? by_graph.find(*graph) : by_graph.end();
+    needs_.push_back(known != by_graph.end() ? known->second : gpus_.empty() ? measured(i) : measured_on_gpu(i));
+    if (graph) by_graph.try_emplace(*graph, needs_.back());
   }
 }
 

@@ -22,8 +22,9 @@ namespace slidestream::volume {
 /// The networks of a run: one for all fragments, or one per fragment. Thread-safe.
 class VolumeNetworks {
  public:
-  /// Loads the first network, and measures what memory networks take: one of each size of files, which computes a
-  /// fragment of zeros. \throws ConfigError in one line that names the file or the key
+  /// Loads the first network, and each whose graph differs from all before in more than weights. Has them compute a
+  /// fragment of zeros, to check them and to measure what memory they take. \throws ConfigError in one line that names
+  /// the file or the key
   explicit VolumeNetworks(const Config& config);
 
   std::size_t count() const noexcept { return files_.size(); }

@@ -404,6 +404,32 @@ class Ends(Volumes):
                       self.refused(*self.scans, "--networks", nets, "-o", self.folder / "odd-out", *settings()))
         self.assertFalse((self.folder / "odd-out").exists())
 
+    def test_networks_of_equal_size_are_all_checked_and_measured_at_the_start(self):
+        def expanding(path, channels):
+            shape = numpy_helper.from_array(numpy.array([1, channels, *FRAGMENT], "i8"), "shape")
+            return network(path, channels=2, nodes=[
+                helper.make_node("Constant", [], ["shape"], value=shape),
+                helper.make_node("Expand", ["in", "shape"], ["many"]),
+                helper.make_node("Sin", ["many"], ["sines"]),
+                helper.make_node("ReduceMax", ["sines"], ["most"], axes=[1], keepdims=1),
+                helper.make_node("Concat", ["most", "in"], ["out"], axis=1)])
+
+        nets = self.folder / "equal-size"
+        for i, net in enumerate(self.nets):
+            expanding(nets / net.name, 7000 if i == 7 else 200)
+        self.assertEqual(len({net.stat().st_size for net in nets.iterdir()}), 1)
+        arguments = ("--networks", nets, "-o", self.folder / "equal-size-out", *settings())
+        # 7000 x 480 floats.
+        self.assertIn("fragment takes ", self.refused(self.scans[0], *arguments, "--memory", "12"))
+        done = self.must(self.scans[0], *arguments, "--dry-run")
+        more = float(done.stdout.split(" MiB more for each")[0].split()[-1])
+        self.assertGreater(more, 12)
+        for i, net in enumerate(self.nets):
+            (nets / net.name).write_bytes(net.read_bytes())
+        (nets / self.nets[7].name).write_bytes(b"j" * self.nets[7].stat().st_size)
+        self.assertIn(f"{nets / self.nets[7].name}: ", self.refused(self.scans[0], *arguments))
+        self.assertFalse((self.folder / "equal-size-out").exists())
+
     def test_shards_make_the_whole(self):
         whole = self.folder / "all"
         self.must(*self.scans, "--networks", self.folder / "nets", "-o", whole, *settings())
