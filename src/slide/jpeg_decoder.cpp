@@ -210,15 +210,17 @@ void check_completeness(JpegSession& session) {
   for (int i = 0; i < jpeg.num_components; ++i) {
     if (jpeg.comp_info[i].quant_table == nullptr) session.fail("a component has no scan");
   }
-  if (!session.exhausted) return;
   // Without EOI the end must be known otherwise. A Huffman-coded scan that is cut gives a warning; an arithmetic one
   // gives none, and a progressive image may lack whole scans.
-  if (jpeg.arith_code) session.fail("the data end without EOI");
+  if (session.exhausted && jpeg.arith_code) session.fail("the data end without EOI");
   if (!jpeg.progressive_mode || jpeg.coef_bits == nullptr) return;
+  // Per coefficient: its bits that no scan brought, -1 before its first scan. With EOI coefficients above the first may
+  // have no scan, as an encoder may leave out zeros.
+  const auto is_sent = [&session](int missing) { return missing == 0 || (missing < 0 && !session.exhausted); };
   for (int i = 0; i < jpeg.num_components; ++i) {
     const int* bits = jpeg.coef_bits[i];
-    if (std::any_of(bits, bits + DCTSIZE2, [](int missing) { return missing != 0; })) {
-      session.fail("the data end before the last scan");
+    if (bits[0] != 0 || !std::all_of(bits + 1, bits + DCTSIZE2, is_sent)) {
+      session.fail(session.exhausted ? "the data end before the last scan" : "it lacks scans");
     }
   }
 }

@@ -249,6 +249,25 @@ TEST_CASE("a missing EOI and bytes after EOI are fine") {
   }
 }
 
+TEST_CASE("a progressive image that lacks scans is bad, also with EOI") {
+  const Picture picture = make_picture(64, 48, 3, 21);
+  const Bytes whole = encode_jpeg(picture, {.progressive = true});
+  std::vector<std::size_t> ends;  // of scans, with the tables before the next one
+  for (std::size_t i = 0; i + 1 < whole.size(); ++i) {
+    if (whole[i] == std::byte{0xFF} && whole[i + 1] == std::byte{0xDA}) ends.push_back(i);
+  }
+  REQUIRE(ends.size() == 10);
+  // A table before a scan that isn't there harms nothing.
+  for (std::size_t scans = 1; scans < ends.size(); ++scans) {
+    INFO(scans, " scans");
+    Bytes cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(ends[scans]));
+    cut.push_back(std::byte{0xFF});
+    cut.push_back(std::byte{0xD9});
+    check_damaged(cut);
+  }
+  CHECK(OneTile(whole, ycbcr_photometric, 3).read() == decode_jpeg_grey(whole).data);
+}
+
 TEST_CASE("a progressive image of absurdly many scans is bad") {
   const Picture picture = make_picture(64, 48, 1, 9);
   const Bytes tile = encode_jpeg(picture, {.coding = Coding::grey, .progressive = true});
