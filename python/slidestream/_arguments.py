@@ -21,9 +21,13 @@ Item = TypeVar("Item")
 OnBadTile = Literal["fail", "white"]
 
 
+# Shown as nothing, though Python calls them printable.
+_HIDDEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]")
+
+
 def one_line(text: str) -> str:
-    """Text without what would begin another line, or steer a terminal."""
-    return "".join(character if character.isprintable() else "?" for character in text)
+    """Text without what would begin another line, steer a terminal, or hide."""
+    return _HIDDEN.sub("?", "".join(character if character.isprintable() else "?" for character in text))
 
 
 # As the program has it.

@@ -11,6 +11,18 @@ namespace slidestream {
 
 namespace {
 
+void append_unit(std::string& to, char32_t unit) {
+  to += "\\u";
+  for (int shift = 12; shift >= 0; shift -= 4) to += "0123456789abcdef"[unit >> shift & 15U];
+}
+
+/// Beyond U+FFFF as two surrogates.
+void append_escaped(std::string& to, char32_t point) {
+  if (point < 0x10000) return append_unit(to, point);
+  append_unit(to, 0xd800 + ((point - 0x10000) >> 10));
+  append_unit(to, 0xdc00 + ((point - 0x10000) & 0x3ff));
+}
+
 template <class Json>
 std::string dumped(const Json& json, int indent) {
   const std::string text = json.dump(indent, ' ', false, Json::error_handler_t::replace);
@@ -26,8 +38,7 @@ std::string dumped(const Json& json, int indent) {
     const std::size_t length = utf8_length(rest);
     const char32_t point = code_point(rest, length);
     if (is_control(point)) {
-      safe += "\\u";
-      for (int shift = 12; shift >= 0; shift -= 4) safe += "0123456789abcdef"[point >> shift & 15U];
+      append_escaped(safe, point);
     } else {
       safe += rest.substr(0, length);
     }

@@ -15,8 +15,9 @@ char32_t code_point(std::string_view text, std::size_t length);
 /// Appends a code point, at most U+10FFFF.
 void append_utf8(std::string& to, char32_t point);
 
-/// Whether a code point steers a terminal rather than being shown: C0 and C1 controls, separators of lines, and what
-/// turns the direction of text.
+/// Whether a code point steers a terminal, or hides, rather than being shown: C0 and C1 controls, separators of lines,
+/// what turns the direction of text, and other characters of Unicode's category Cf or without width, such as variation
+/// selectors.
 bool is_control(char32_t point);
 
 /// Text that doesn't steer a terminal, whatever it holds: each control character becomes `instead`, and so does each

@@ -23,8 +23,8 @@ std::string toml_string(std::string_view text) {
       out += '\\';
       out += text.front();
     } else if (const char32_t point = code_point(text, length); is_control(point)) {
-      out += "\\u";
-      for (int shift = 12; shift >= 0; shift -= 4) out += hex[point >> shift & 15];
+      out += point < 0x10000 ? "\\u" : "\\U";
+      for (int shift = point < 0x10000 ? 12 : 28; shift >= 0; shift -= 4) out += hex[point >> shift & 15];
     } else {
       out += text.substr(0, length);
     }

@@ -103,7 +103,9 @@ TEST_CASE("JSON escapes what steers a terminal, and keeps other scripts") {
   CHECK(text("\u0080\u009b|\u00a0\u00e5\u4e2d\U0001f600") == "\"\\u0080\\u009b|\u00a0\u00e5\u4e2d\U0001f600\"");
   CHECK(text("\u061c\u200e\u2028\u2029\u202a\u202e") == R"("\u061c\u200e\u2028\u2029\u202a\u202e")");
   CHECK(text("\u2066\u2069a") == R"("\u2066\u2069a")");
-  CHECK(text("\u2027\u202f\u2065\u206a") == "\"\u2027\u202f\u2065\u206a\"");
+  CHECK(text("\u2027\u202f\u2010") == "\"\u2027\u202f\u2010\"");
+  CHECK(text("a\u200b\ufe0f\U000e0041\U000e0fff\U000e1000") ==
+        "\"a\\u200b\\ufe0f\\udb40\\udc41\\udb43\\udfff\U000e1000\"");
   CHECK(text("M\xfcller\x9b") == "\"M\ufffdller\ufffd\"");
   const nlohmann::ordered_json object = {{"b\u202e", {1, "\u2028"}}, {"a", nullptr}};
   CHECK(dump_json(object, -1) == R"({"b\u202e":[1,"\u2028"],"a":null})");
@@ -115,7 +117,8 @@ TEST_CASE("text that is shown doesn't steer the terminal") {
   CHECK(printable("a\x1b[2J\n\t\x7f|") == "a?[2J???|");
   CHECK(printable("\u0080\u009b|\u00a0\u00e5\u4e2d\U0001f600") == "??|\u00a0\u00e5\u4e2d\U0001f600");
   CHECK(printable("\u061c\u200e\u200f\u2028\u2029\u202a\u202e\u2066\u2069") == "?????????");
-  CHECK(printable("\u200d\u2010\u2027\u202f\u2065\u206a") == "\u200d\u2010\u2027\u202f\u2065\u206a");
+  CHECK(printable("\u2010\u2027\u202f\u2070\ufe10\ufffc\U000e1000") ==
+        "\u2010\u2027\u202f\u2070\ufe10\ufffc\U000e1000");
   // Broken UTF-8: bytes that are controls in Latin-1 go, others stay.
   CHECK(printable("\x9b"
                   "2J\xc0\x9b\xe2\x80|\xff\xa0") == "?2J\xc0?\xe2?|\xff\xa0");
@@ -124,6 +127,21 @@ TEST_CASE("text that is shown doesn't steer the terminal") {
   Config config;
   config.output.dir = "\u009b\u202e\u00e5";
   CHECK(to_toml(config).find("dir = \"\\u009B\\u202E\u00e5\"\n") != std::string::npos);
+  CHECK(parse_config(to_toml(config), "own").output.dir == config.output.dir);
+}
+
+TEST_CASE("text that is shown hides no characters") {
+  // Of no width, joiners, invisible operators, the byte order mark, selectors of variants, tags.
+  CHECK(printable("\u00ad\u034f\u180e\u200b\u200c\u200d\u2060\u2064\u206f\u3164\ufeff\ufff9") == "????????????");
+  CHECK(printable("\u0600\u0605\u06dd\u070f\u0890\u08e2\u115f\u17b4\u180b\u180f\uffa0") == "???????????");
+  CHECK(printable("\ufe00\ufe0f\U000e0001\U000e0020\U000e007f\U000e0100\U000e01ef") == "???????");
+  CHECK(printable("\U000110bd\U000110cd\U00013430\U0001bca0\U0001d173\U0001d17a") == "??????");
+  CHECK(printable("\u00ac\u00ae\u034e\u0350\u0606\u06de\u180a\u1810\U0001d17b") ==
+        "\u00ac\u00ae\u034e\u0350\u0606\u06de\u180a\u1810\U0001d17b");
+  CHECK(one_line("slide\u200b.svs") == "slide .svs");
+  Config config;
+  config.output.dir = "a\u200b\U000e0041\u00e5";
+  CHECK(to_toml(config).find("dir = \"a\\u200B\\U000E0041\u00e5\"\n") != std::string::npos);
   CHECK(parse_config(to_toml(config), "own").output.dir == config.output.dir);
 }
 

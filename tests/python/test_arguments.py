@@ -175,3 +175,10 @@ def test_names_of_any_bytes(slide, tmp_path):
     assert ss.Slide(folder + b"/\xfe.ome.tif").dimensions == (300, 260)
     with pytest.raises(ss.SlideError, match=r"/none \\xff\?\.svs: can't be opened"):
         ss.Slide(folder + b"/none \xff\n.svs")
+
+
+def test_messages_hide_no_characters():
+    from slidestream._arguments import one_line
+
+    assert one_line("a\u200b\u200d\ufe0f\U000e0041\U000e0100\u3164\u034f\u202eb") == "a????????b"
+    assert one_line("\u00e5\u4e2d\U0001f600 ") == "\u00e5\u4e2d\U0001f600 "
