@@ -71,13 +71,19 @@ def choice(name: str, value: object, choices: Tuple[str, ...]) -> str:
     return value
 
 
-def path_text(path: Path) -> str:
-    """A path as text. Raises ConfigError where no file can have that name."""
+def path_text(path: Path, name: str = "") -> str:
+    """A path as text; ``name`` is the argument's. Raises ConfigError where no file can have that name."""
+    argument = f"{name}: " if name else ""
     if not isinstance(path, (str, bytes, os.PathLike)):
-        raise ConfigError(f"{shown(path)} is no path")
+        raise ConfigError(f"{argument}{shown(path)} is no path")
     text = os.fsdecode(path)
-    if text == "" or "\0" in text:
-        raise ConfigError(f"{shown(text)} is no path")
+    try:
+        # Half of a surrogate pair is in no file's name.
+        no_path = text == "" or b"\0" in os.fsencode(text)
+    except UnicodeEncodeError:
+        no_path = True
+    if no_path:
+        raise ConfigError(f"{argument}{shown(text)} is no path")
     return text
 
 

@@ -307,9 +307,10 @@ def map(
     """
     layout_name = choice("layout", layout, ("nhwc", "nchw"))
     mixed = choice("batches", batches, ("slide", "mixed")) == "mixed"
-    to_file = path_text(out).lower().endswith(_FILES)
-    if not to_file and path_text(out).lower().endswith(_OTHER_FILES):
-        raise ConfigError(f"out is {shown(path_text(out))}; expected a folder, or a file that ends in {', '.join(_FILES)}")
+    out_text = path_text(out, "out")
+    to_file = out_text.lower().endswith(_FILES)
+    if not to_file and out_text.lower().endswith(_OTHER_FILES):
+        raise ConfigError(f"out is {shown(out_text)}; expected a folder, or a file that ends in {', '.join(_FILES)}")
     inputs = paths_of(slides)
     if not callable(function):
         raise ConfigError(f"the function is {shown(function)}; expected something that can be called")

@@ -148,7 +148,11 @@ class RunResult:
         return pandas.read_csv(text, keep_default_na=False, na_values=[""], converters=as_they_are)
 
 
-def _toml(value: object) -> str:
+# No value of the configuration has lists in lists; one that contains itself would have no end.
+_MOST_NESTED = 16
+
+
+def _toml(value: object, depth: int = 0) -> str:
     """A value of the configuration as TOML."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -159,7 +163,9 @@ def _toml(value: object) -> str:
             raise _core.ConfigError(f"{shown(value)} is no text that TOML can hold")
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(_toml(entry) for entry in value) + "]"
+        if depth == _MOST_NESTED:
+            raise _core.ConfigError(f"a value of the configuration has lists nested more than {_MOST_NESTED} deep")
+        return "[" + ", ".join(_toml(entry, depth + 1) for entry in value) + "]"
     if isinstance(value, (int, numpy.integer)):
         return str(int(value))
     if isinstance(value, (float, numpy.floating)):
@@ -203,7 +209,7 @@ def _file(name: str, file: Optional[Path], ending: str) -> str:
     """A file that is written beside results: its ending says that it is meant. Raises ConfigError."""
     if file is None:
         return ""
-    text = path_text(file)
+    text = path_text(file, name)
     if not text.endswith(ending):
         raise _core.ConfigError(f"{name} is {shown(text)}; expected a name that ends in {ending}")
     return text
@@ -243,7 +249,7 @@ def start(
     if isinstance(config, Mapping):
         settings += _settings(config)
     elif config is not None:
-        config_file = path_text(config)
+        config_file = path_text(config, "config")
     settings += _settings(sections, caller, "" if calls is None else "model")
     if operators is not None:
         names = [name.strip() for name in operators.split(",")] if isinstance(operators, str) else listed("operators", operators, "names")
@@ -257,11 +263,11 @@ def start(
     part, parts = (0, 0) if shard is None else shard_of(shard)
     _core.set_log_level(logger.getEffectiveLevel())
     return _core.Run(
-        inputs=[path_text(slide) for slide in paths_of(slides)],
+        inputs=[path_text(slide, "volumes" if volumes else "slides") for slide in paths_of(slides)],
         config_file=config_file,
         settings=settings,
-        out="" if out is None else path_text(out),
-        file="" if file is None else path_text(file),
+        out="" if out is None else path_text(out, "out"),
+        file="" if file is None else path_text(file, "out"),
         fresh=flag("fresh", fresh),
         retry_failed=flag("retry_failed", retry_failed),
         overwrite=flag("overwrite", overwrite),

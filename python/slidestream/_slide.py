@@ -80,7 +80,7 @@ class Slide:
         self._channel = channel_number(channel)
         self._srgb = choice("colour", colour, ("file", "srgb")) == "srgb"
         self._decode_mib = whole("decode_mib", decode_mib)
-        self._core = _core.OpenSlide(path_text(path), self._mpp or 0.0, self._channel, self._srgb, self._decode_mib, None)
+        self._core = _core.OpenSlide(path_text(path, "path"), self._mpp or 0.0, self._channel, self._srgb, self._decode_mib, None)
         self._other: Optional[_core.OpenSlide] = None
         log_notes(f"{self._core.path}: {line}" for line in self._core.warnings)
 

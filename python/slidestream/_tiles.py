@@ -296,7 +296,7 @@ def tiles(
     on_gpu = device_number(device) is not None
     if memory_mib is not None and whole("memory_mib", memory_mib) < 1:
         raise _core.ConfigError(f"memory_mib is {memory_mib}; expected 1 to 16777216")
-    listed_paths = [path_text(path) for path in paths_of(paths)]
+    listed_paths = [path_text(path, "paths") for path in paths_of(paths)]
     i, n = shard_of(shard)
     one_of_level_and_mpp(whole("level", level), micrometres("mpp", mpp))
     listed_coords = [] if coords is None else _corners(coords, len(listed_paths), isinstance(paths, (str, bytes, os.PathLike)))

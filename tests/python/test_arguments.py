@@ -177,6 +177,32 @@ def test_names_of_any_bytes(slide, tmp_path):
         ss.Slide(folder + b"/none \xff\n.svs")
 
 
+def test_names_that_no_file_can_have_are_named(slide, tmp_path):
+    bad = "a\ud800"
+    for name, call in (("path", lambda: ss.Slide(bad)), ("paths", lambda: ss.tiles([slide, bad])),
+                       ("slides", lambda: ss.run([bad], out=tmp_path / "o")), ("out", lambda: ss.run(slide, out=bad)),
+                       ("config", lambda: ss.run(slide, out=tmp_path / "o", config=bad)),
+                       ("metrics", lambda: ss.run(slide, out=tmp_path / "o", metrics=bad + ".prom")),
+                       ("out", lambda: ss.map(slide, lambda tiles: tiles, tile=64, out=bad))):
+        with pytest.raises(ss.ConfigError, match=rf"^{name}: 'a\\ud800(\.prom)?' is no path$"):
+            call()
+    # Bytes that aren't UTF-8 are a file's name.
+    with pytest.raises(ss.SlideError, match="can't be opened"):
+        ss.Slide("a\udc80")
+    assert not (tmp_path / "o").exists()
+
+
+def test_a_list_within_itself_is_no_setting(slide, tmp_path):
+    itself = []
+    itself.append(itself)
+    deep = []
+    for _ in range(5000):
+        deep = [deep]
+    for value in (itself, deep, {"a": itself}):
+        with pytest.raises(ss.ConfigError, match="nested more than 16 deep$|is no value of the configuration$"):
+            ss.run(slide, out=tmp_path / "o", input={"slides": value})
+
+
 def test_messages_hide_no_characters():
     from slidestream._arguments import one_line
 
