@@ -10,6 +10,7 @@
 #include "slide/likeness/compared_levels.hpp"
 #include "slide/likeness/correlation.hpp"
 #include "slide/likeness/glass_type.hpp"
+#include "slide/likeness/large_tiles.hpp"
 #include "slide/likeness/level_cells.hpp"
 #include "slide/likeness/other_colours.hpp"
 #include "slide/likeness/place_judge.hpp"
@@ -154,7 +155,8 @@ std::uint64_t likeness_bytes(const Slide& slide, std::size_t larger, std::size_t
   const double of_type = plan.has_places ? std::min(all, static_cast<double>(glass_type_bytes)) : 0.0;
   const double of_both = all + 3.0 * static_cast<double>(level.width) * static_cast<double>(level.height);
   const double in_colour = std::min(of_both, static_cast<double>(ColourTiles::most_bytes));
-  return static_cast<std::uint64_t>(parts + std::max(of_cell, of_type) + in_colour);
+  return static_cast<std::uint64_t>(parts + std::max(of_cell, of_type) + in_colour) + LargeTiles::bytes_of(whole) +
+         LargeTiles::bytes_of(level);
 }
 
 LevelLikeness likeness_of(const Slide& slide, std::size_t larger, std::size_t level, const OpenBudget& budget) {

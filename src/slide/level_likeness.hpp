@@ -43,7 +43,7 @@ struct LevelLikeness {
 /// takes the smaller level's tiles again, in colour, and some tiles of both that rule its places out. Levels of at
 /// most 8 x 8 pixels show two letters at most and are like it. Levels that can't be compared aren't: those more than
 /// 1024 times smaller along an axis, and those with tiles of more than 2^24 pixels. Pictures of at most 2^26 pixels are
-/// held at a time. In the calling thread.
+/// held at a time, besides decoded large tiles (`LargeTiles`). In the calling thread.
 /// \param budget  asked before each tile and place. \throws SlideError when the system fails, or the budget is spent
 LevelLikeness likeness_of(const Slide& slide, std::size_t larger, std::size_t level, const OpenBudget& budget);
 

@@ -13,6 +13,7 @@
 #include "slide/formats.hpp"
 #include "slide/level_factor.hpp"
 #include "slide/level_likeness.hpp"
+#include "slide/likeness/large_tiles.hpp"
 #include "slide/lost_tiles.hpp"
 #include "slide/open_budget.hpp"
 #include "slide/padded_level.hpp"
@@ -123,8 +124,11 @@ void keep_tiles(LevelCoding& coding, const Level& had, const Level& has) {
 /// \return a line about it; empty: nothing pads it
 std::string cut_padding(const Slide& slide, Slide::Impl& impl, std::size_t level, const OpenBudget& budget) {
   Level& coded = impl.coded[level];
-  impl.compared_bytes =
-      std::max(impl.compared_bytes, padding_bytes(impl.coded.front(), coded, impl.codings[level].said_factor));
+  const std::uint64_t padding = padding_bytes(impl.coded.front(), coded, impl.codings[level].said_factor);
+  const std::uint64_t large =
+      std::max(LargeTiles::bytes_of(impl.coded.front()), LargeTiles::bytes_of(impl.coded[level - 1])) +
+      LargeTiles::bytes_of(coded);
+  if (padding > 0) impl.compared_bytes = std::max(impl.compared_bytes, padding + large);
   const std::optional<Level> cut = without_padding(slide, level, budget);
   if (!cut) return {};
   const std::string padded = size_text(coded);
@@ -218,7 +222,9 @@ void settle_levels(const Slide& slide, Slide::Impl& impl, const OpenOptions& opt
   UnneededSpares unneeded;
   bool is_contrary = false;  // a line says that the size of a level's pixels contradicts its own
   bool is_found = false;     // the level of a size that several images have
+  impl.large_tiles = std::make_shared<LargeTiles>();
   for (std::size_t i = 1; i < levels.size();) {
+    impl.large_tiles->forget_from(i);
     const std::string spare_name = impl.codings[i].spare_name;
     const bool only_if_cut = impl.codings[i].only_if_cut;
     if (spare_name.empty() || only_if_cut) is_found = false;
@@ -232,6 +238,7 @@ void settle_levels(const Slide& slide, Slide::Impl& impl, const OpenOptions& opt
     std::string line = is_openslide ? std::string() : cut_padding(slide, impl, i, budget);
     const bool is_unpadded = !line.empty();
     if (line.empty() && !is_openslide) line = find_cut(slide, impl, i, budget);
+    if (!line.empty()) impl.large_tiles->forget_from(i);
     if (const std::string& contradiction = impl.codings[i].contradiction;
         !is_unpadded && !contradiction.empty() && !is_contrary) {
       impl.info.warnings.push_back(contradiction);
@@ -257,6 +264,7 @@ void settle_levels(const Slide& slide, Slide::Impl& impl, const OpenOptions& opt
         (likeness.is_like || !has_shape ? "hasn't the size of a level" : "isn't like the slide") + ": it is no level");
     make_associated(impl, i, spare_name.empty() ? "image of " + size : spare_name);
   }
+  impl.large_tiles.reset();
   unneeded.warn(impl.info.warnings);
 }
 

@@ -12,6 +12,8 @@
 
 namespace slidestream {
 
+class LargeTiles;
+
 struct Slide::Impl {
   explicit Impl(const OpenOptions& options) : give_up(options.give_up), decode_memory(options.decode_memory) {}
 
@@ -26,6 +28,7 @@ struct Slide::Impl {
       0;  ///< most of pictures, profiles and trees of XML that were held at a time when it was opened
   std::uint64_t profile_reading_bytes = 0;  ///< what reading its profile's table took of the memory for decoding
   std::shared_ptr<const ColourConversion> conversion;  ///< of decoded tiles; null: none
+  std::shared_ptr<LargeTiles> large_tiles;             ///< while levels are compared; null: none
 };
 
 // For this folder alone.

@@ -2,7 +2,11 @@
 // outside.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <ctime>
+#include <filesystem>
 #include <functional>
 #include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
@@ -10,6 +14,8 @@
 #include <vector>
 
 #include "slide/decode_memory.hpp"
+#include "slide/level_pictures.hpp"
+#include "slide/likeness/large_tiles.hpp"
 #include "slide/test_images.hpp"
 
 using namespace slidestream;
@@ -159,4 +165,42 @@ TEST_CASE("opening ends when the caller gives it up") {
   }
   CHECK(text == path.string() + ": was being opened when the run gave it up");
   CHECK(asked == 20);
+}
+
+TEST_CASE("a large tile is decoded once for all places that are compared") {
+  const Picture picture = make_stained_picture(1088, 1088, 5);
+  const auto encode = [](const Picture& of) { return encode_jpeg2000(of, {.irreversible = false}); };
+  TestTiff tiff;
+  tiff.directories = {as_level(picture, encode, 1088), as_level(reduced(picture, 4), encode, 64)};
+  for (TestDirectory& directory : tiff.directories) directory.set_short(259, 33005).set_short(262, 2);
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder.write("slide.tif", tiff.bytes());
+  const double begin = processor_seconds();
+  const auto slide = Slide::open(path);
+  const double opened = processor_seconds();
+  CHECK(slide->info().levels.size() == 2);
+  CHECK(slide->info().warnings.empty());
+  const std::vector<std::uint8_t> grey = read_level(*slide, 0);
+  const std::vector<std::uint8_t> rgb = read_level_rgb(*slide, 0);
+  const double read = processor_seconds() - opened;
+  // Luminance and RGB once each, and what is compared. Six places would take both six times.
+  CHECK(opened - begin < 3 * read);
+  CHECK(opening_bytes(*slide) > 4 * 1088 * 1088);
+  // The same pixels, whatever place is read first.
+  LargeTiles tiles;
+  for (const auto& [x, y, width, height] : {std::array{1000, 7, 88, 3}, {0, 1080, 1088, 8}, {0, 0, 1, 1}}) {
+    std::vector<std::uint8_t> part(static_cast<std::size_t>(3 * width * height));
+    tiles.read(*slide, 0, x, y, {part.data(), width, width, height}, BadTilePolicy::fail);
+    for (int row = 0; row < height; ++row) {
+      CHECK(std::equal(part.begin() + row * width, part.begin() + (row + 1) * width,
+                       grey.begin() + (y + row) * 1088 + x));
+    }
+    tiles.read(*slide, 0, x, y, {part.data(), 3 * width, width, height, rgb_format}, BadTilePolicy::fail);
+    for (int row = 0; row < height; ++row) {
+      CHECK(std::equal(part.begin() + 3 * row * width, part.begin() + 3 * (row + 1) * width,
+                       rgb.begin() + 3 * ((y + row) * 1088 + x)));
+    }
+  }
+  CHECK(tiles.decoded() == 2);
+  CHECK_FALSE(LargeTiles::keeps(slide->info().levels[1]));
 }

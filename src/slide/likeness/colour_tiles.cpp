@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "slide/likeness/large_tiles.hpp"
+
 namespace slidestream {
 namespace {
 
@@ -11,7 +13,8 @@ constexpr std::int64_t least_kept_tiles = 4;  ///< as many fit in
 RgbPicture read_picture_in_rgb(const Slide& slide, std::size_t level, std::int64_t left, std::int64_t top,
                                std::int64_t width, std::int64_t height) {
   RgbPicture picture{width, height, std::vector<std::uint8_t>(static_cast<std::size_t>(3 * width * height))};
-  read_rgb(slide, level, left, top, {picture.samples.data(), 3 * width, width, height, rgb_format});
+  read_compared(slide, level, left, top, {picture.samples.data(), 3 * width, width, height, rgb_format},
+                BadTilePolicy::fail);
   return picture;
 }
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "slide/likeness/large_tiles.hpp"
+
 namespace slidestream {
 
 PixelRange::PixelRange(std::int64_t first, std::int64_t last, double factor, std::int64_t size)
@@ -33,7 +35,7 @@ std::vector<std::int64_t> tiles_of(const Level& of, std::int64_t left, std::int6
 LevelPicture read_picture(const Slide& slide, std::size_t level, std::int64_t left, std::int64_t top,
                           std::int64_t width, std::int64_t height, BadTilePolicy on_bad_tile) {
   LevelPicture picture{width, height, std::vector<std::uint8_t>(static_cast<std::size_t>(width * height))};
-  read_luminance(slide, level, left, top, {picture.pixels.data(), width, width, height}, on_bad_tile);
+  read_compared(slide, level, left, top, {picture.pixels.data(), width, width, height}, on_bad_tile);
   return picture;
 }
 
