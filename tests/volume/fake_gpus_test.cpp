@@ -334,7 +334,7 @@ TEST_CASE("a GPU that others fill during a run makes fragments wait, to the same
     RunControl control;
     std::atomic<bool> has_begun = false;
     control.on_start = [&](const std::string&) {
-      if (says.empty() && !has_begun.exchange(true)) test.loads_until_full = 3;
+      if (!has_begun.exchange(true) && says.empty()) test.loads_until_full = 3;
     };
     control.on_warning = [&](const std::string& line) {
       const std::lock_guard lock(mutex);
@@ -343,7 +343,7 @@ TEST_CASE("a GPU that others fill during a run makes fragments wait, to the same
     };
     test.made().compute = [&](const auto& cuda, const std::string& file, std::span<const float> in,
                               std::span<float> out) {
-      if (++calls == 9 && !says.empty()) is_full = true;
+      if (has_begun && ++calls == 9 && !says.empty()) is_full = true;
       if (is_full) throw std::runtime_error(says);
       good(cuda, file, in, out);
     };
