@@ -158,17 +158,17 @@ class Joiner {
       const std::size_t place = found->second;
       const Place& listed = places_.at(found->first);
       const SlideClaim claim = SlideClaim::of(select.integer(more + 9), part.is_shard);
-      const bool counts = listed.counts(claim);
-      if ((!counts || listed.is_undone()) && select.bytes(1) == "done") not_counted_.emplace(place, part.folder);
+      const bool counts = claim.standing == listed.standing;
+      if ((!counts || listed.is_undone) && select.bytes(1) == "done") not_counted_.emplace(place, part.folder);
       if (!counts) continue;
       // What one has done may be of an earlier file than what another has to do.
-      if (listed.is_undone()) {
+      if (listed.is_undone) {
         undone_.insert(place);
         continue;
       }
       const bool is_leftover = claim.standing == Standing::leftover;
       if (is_leftover) leftovers_.insert(place);
-      if (listed.is_doubted()) doubted_.insert(place);
+      if (listed.is_unsettled()) unsettled_.insert(place);
       if (!is_leftover && !listed.is_own && listed.shards > 0) ++stand_ins_[part.folder];
       Ledger::Imported slide;
       slide.map_digest = unsigned_or_null(select, map_digest_column);
@@ -190,8 +190,10 @@ class Joiner {
                           (map.empty() ? "" : ", once " + map_path(map) + " of its folder is deleted"));
       }
       if (outcome == Ledger::Import::different) {
-        throw ConfigError(one_line(manifest_[place].path) + ": has another result in " + part.folder + " than in " +
-                          seen_[place].back().folder);
+        throw ConfigError(
+            one_line(manifest_[place].path) + ": has another result in " + part.folder + " than in " +
+            seen_[place].back().folder +
+            (listed.is_joined ? "; leave joined results out, and name the folders that they joined" : ""));
       }
       if (outcome == Ledger::Import::added) totals_.add(slide.result);
       seen_[place].push_back({slide.result.done, slide.identity, slide.ended_at, part.folder});
@@ -216,10 +218,14 @@ class Joiner {
       if (found == by_canonical_.end()) continue;
       const auto [canonical, place] = *found;
       const Place& listed = places_.at(canonical);
-      const bool is_run = SlideClaim::of(select.integer(more + 6), part.is_shard).standing == Standing::result;
-      const bool is_later = listed.standing == Standing::shard && select.integer(more + 5) > listed.ended_at;
-      if (!is_run || !is_later || listed.is_undone()) continue;
-      if (select.integer(more + 7) != 0 && agrees(place, rows.read(select), select)) continue;
+      const SlideClaim run = SlideClaim::of(select.integer(more + 6), part.is_shard);
+      const bool is_unsure = run.is_mixed || run.is_doubted;
+      const bool is_later = select.integer(more + 5) > listed.ended_at || is_unsure;
+      if (run.standing != Standing::result || listed.standing != Standing::shard || listed.is_undone ||
+          listed.is_unsettled() || !is_later) {
+        continue;
+      }
+      if (!is_unsure && select.integer(more + 7) != 0 && agrees(place, rows.read(select), select)) continue;
       if (!doubted_.insert(place).second) continue;
       SlideClaim claim = SlideClaim::of(manifest_[place].kept, false);
       claim.is_doubted = true;
@@ -262,7 +268,7 @@ class Joiner {
                                 " from here, as no named folder's shard has " + (count == 1 ? "it" : "them") +
                                 " to do; name all shards' folders, if any is newer");
     }
-    result.uncertain += leftovers_.size() + doubted_.size();
+    result.uncertain += leftovers_.size() + doubted_.size() + unsettled_.size();
     const auto add = [&](const std::set<std::size_t>& slides, const std::string& rest) {
       if (slides.empty()) return;
       const bool is_one = slides.size() == 1;
@@ -273,6 +279,9 @@ class Joiner {
     add(doubted_,
         ": a run without shards ended this later than its shard, and with another result or to repeat it; give the "
         "shard's command again, with --retry-failed if it failed, or leave that run out");
+    add(unsettled_,
+        ": joined results were in doubt, or don't say the same as another folder; leave them out, and name the folders "
+        "that they joined");
     add(undone_,
         ": ended in one folder, and still to do in another that has it as its own; give the other's command again, or "
         "leave it out");
@@ -306,8 +315,9 @@ class Joiner {
   std::set<std::size_t> leftovers_;
   std::map<std::size_t, std::string> not_counted_;  ///< the first folder that did a slide and doesn't count
   std::map<std::string, std::size_t> stand_ins_;    ///< by folder: slides of shards that aren't named
-  std::set<std::size_t> doubted_;  ///< ended by a run without shards later than by a shard, and otherwise
-  std::set<std::size_t> undone_;   ///< ended in one folder, and to do in another of that standing
+  std::set<std::size_t> doubted_;    ///< ended by a run without shards later than by a shard, and otherwise
+  std::set<std::size_t> unsettled_;  ///< `Place::is_unsettled`
+  std::set<std::size_t> undone_;     ///< ended in one folder, and to do in another of that standing
   std::unordered_map<std::string, std::size_t> by_canonical_;
   std::vector<std::string> has_;  ///< the folder that a slide was in
   std::map<std::size_t, std::vector<Seen>> seen_;
@@ -386,7 +396,6 @@ MergeResult merge_ledgers(const std::vector<std::string>& folders, const std::st
                           const MergeOptions& options) {
   std::vector<Part> parts;
   MergeResult result;
-  const std::int64_t opened_at = unix_microseconds();
   for (const std::string& folder : folders) {
     std::error_code code;
     if (fs::equivalent(folder, out, code)) throw ConfigError(folder + ": is the folder for the joined results, too");
@@ -404,8 +413,8 @@ MergeResult merge_ledgers(const std::vector<std::string>& folders, const std::st
   result.config = std::ranges::min_element(parts, {}, &Part::configuration)->config;
   result.config.output.dir = out;
   Places places;
-  for (Part& part : parts) add_places(*part.database, part.is_shard, places);
-  const std::vector<ManifestEntry> manifest = make_manifest(places, opened_at);
+  for (Part& part : parts) add_places(*part.database, part.is_shard, part.is_joined, places);
+  const std::vector<ManifestEntry> manifest = make_manifest(places);
   tell_lists(parts, places, result);
   if (manifest.empty()) result.warnings.push_back("none of the folders has a slide");
 

@@ -8,14 +8,14 @@ namespace slidestream {
 
 namespace {
 
-// The column `mine` of joined results: whose a slide is in the lowest two bits, then whether that is doubted, and above
-// when it was read. A run has 1 there, without a time, or 0.
+// The column `mine` of joined results: whose a slide is in the lowest two bits, then whether that is doubted or mixed.
+// A run has 1 there, or 0.
 constexpr std::int64_t mine_of_result = 1;
 constexpr std::int64_t mine_of_leftover = 2;
 constexpr std::int64_t mine_of_shard = 3;
 constexpr std::int64_t whose = 3;
 constexpr std::int64_t doubted = 4;
-constexpr int time_shift = 3;
+constexpr std::int64_t mixed = 8;
 
 }  // namespace
 
@@ -27,7 +27,7 @@ SlideClaim SlideClaim::of(std::int64_t mine, bool is_shard) {
     claim.standing = Standing::result;
   }
   claim.is_doubted = (mine & doubted) != 0;
-  if (mine >> time_shift > 0) claim.read_at = mine >> time_shift;
+  claim.is_mixed = (mine & mixed) != 0;
   return claim;
 }
 
@@ -35,10 +35,10 @@ std::int64_t SlideClaim::mine() const {
   const std::int64_t kind = standing == Standing::leftover ? mine_of_leftover
                             : standing == Standing::result ? mine_of_result
                                                            : mine_of_shard;
-  return (read_at << time_shift) | (is_doubted ? doubted : 0) | kind;
+  return kind | (is_doubted ? doubted : 0) | (is_mixed ? mixed : 0);
 }
 
-void add_places(Database& database, bool is_shard, Places& places) {
+void add_places(Database& database, bool is_shard, bool is_joined, Places& places) {
   Statement select(
       database,
       "SELECT canonical, path, position, size, mine, state IN ('done', 'failed'), ended_at, state = 'done' "
@@ -67,23 +67,26 @@ void add_places(Database& database, bool is_shard, Places& places) {
     if (claim.standing > place.standing) {
       place.standing = claim.standing;
       place.once_ended = std::nullopt;
-      place.ended_at = place.read_at = 0;
-      place.done_at = place.undone_at = place.doubted_at = -1;
+      place.ended_at = 0;
+      place.claims = 0;
+      place.is_undone = place.is_done = place.is_failed = place.is_joined = place.is_mixed = place.is_doubted = false;
     }
     place.once_ended = std::max(place.once_ended, once_ended);
-    place.read_at = std::max(place.read_at, claim.read_at);
-    if (select.integer(7) != 0) place.done_at = std::max(place.done_at, claim.read_at);
-    if (claim.is_doubted) place.doubted_at = std::max(place.doubted_at, claim.read_at);
+    ++place.claims;
+    place.is_joined = place.is_joined || is_joined;
+    place.is_mixed = place.is_mixed || claim.is_mixed;
+    place.is_doubted = place.is_doubted || claim.is_doubted;
     if (is_ended) {
       place.ended_at = std::max(place.ended_at, once_ended.value_or(0));
+      (select.integer(7) != 0 ? place.is_done : place.is_failed) = true;
     } else if (claim.standing == Standing::shard || (claim.standing == Standing::result && once_ended)) {
       // Another folder's result stands in for what a run without shards never did, and not for what it does again.
-      place.undone_at = std::max(place.undone_at, claim.read_at);
+      place.is_undone = true;
     }
   }
 }
 
-std::vector<ManifestEntry> make_manifest(const Places& places, std::int64_t now) {
+std::vector<ManifestEntry> make_manifest(const Places& places) {
   std::vector<const Places::value_type*> order;
   for (const auto& place : places) order.push_back(&place);
   std::ranges::stable_sort(order, {}, [](const auto* place) { return place->second.position; });
@@ -91,14 +94,9 @@ std::vector<ManifestEntry> make_manifest(const Places& places, std::int64_t now)
   manifest.reserve(order.size());
   for (const auto* entry : order) {
     const Place& place = entry->second;
-    // Of what is kept: a result goes before a failure.
-    const std::int64_t last = place.is_undone()                 ? place.undone_at
-                              : place.done_at >= place.ended_at ? place.done_at
-                                                                : place.read_at;
-    // Clocks of machines may differ: no result is later than its own reading.
-    const std::int64_t read_at = std::max(std::min(last, now), place.ended_at);
-    const SlideClaim claim = {place.standing, read_at, place.is_doubted()};
-    manifest.push_back({place.path, entry->first, place.is_undone(), place.bytes, claim.mine(), place.once_ended});
+    const SlideClaim claim = {place.standing, place.is_unsettled(),
+                              place.is_mixed || (place.is_done && place.is_failed)};
+    manifest.push_back({place.path, entry->first, place.is_undone, place.bytes, claim.mine(), place.once_ended});
   }
   return manifest;
 }

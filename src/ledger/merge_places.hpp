@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -23,12 +22,11 @@ enum class Standing {
   shard,     ///< a shard has the slide to do
 };
 
-/// What one ledger says of a slide. Joined results say what folders said as they were read.
+/// What one ledger says of a slide. Joined results say in one row what their folders said when they were read.
 struct SlideClaim {
-  static constexpr std::int64_t now = std::numeric_limits<std::int64_t>::max();
   Standing standing = Standing::leftover;
-  std::int64_t read_at = now;  ///< in microseconds, as `ended_at`
-  bool is_doubted = false;     ///< a run without shards had a later result than the shard, and another
+  bool is_doubted = false;  ///< the merge that joined it wasn't sure
+  bool is_mixed = false;    ///< one joined folder had done it, and another had failed
 
   /// \param mine  the column; of a folder's own run 0 or 1
   static SlideClaim of(std::int64_t mine, bool is_shard);
@@ -47,22 +45,27 @@ struct Place {
   Standing standing = Standing::leftover;  ///< the highest of a ledger; what follows is of those that have it
   std::optional<std::int64_t> once_ended;  ///< when it last ended, also if it is to be done again
   std::int64_t ended_at = 0;               ///< the same of those that haven't to do it again; 0: none
-  std::int64_t read_at = 0;                ///< the last claim
-  std::int64_t done_at = -1;               ///< the last of one that has done it; -1: none
-  std::int64_t undone_at = -1;             ///< the last claim that it is to be done; again, unless a shard's; -1: none
-  std::int64_t doubted_at = -1;            ///< the last that is doubted; -1: none
+  std::size_t claims = 0;                  ///< so many ledgers
+  bool is_undone = false;                  ///< one has it to do; again, unless it is a shard's
+  bool is_done = false;                    ///< one has done it
+  bool is_failed = false;                  ///< in one it failed
+  bool is_joined = false;                  ///< one is joined results
+  bool is_mixed = false;                   ///< one of these is mixed
+  bool is_doubted = false;                 ///< one of these is doubted
 
-  /// A result that ended after joined results read the folders does away with what these say.
-  bool counts(const SlideClaim& claim) const { return claim.standing == standing && claim.read_at >= ended_at; }
-  bool is_undone() const { return undone_at >= ended_at; }
-  bool is_doubted() const { return !is_undone() && doubted_at >= ended_at; }
+  /// Joined results can't tell whether a folder went on since they read it, or is another one. Where they don't say the
+  /// same as others, whichever holds is unknown.
+  bool is_unsettled() const {
+    const bool differ = (is_done && is_failed) || is_mixed;
+    return !is_undone && (is_doubted || (is_joined && claims > 1 && differ));
+  }
 };
 using Places = std::map<std::string, Place>;  ///< by canonical path
 
 /// \throws OutputError.
-void add_places(Database& database, bool is_shard, Places& places);
+void add_places(Database& database, bool is_shard, bool is_joined, Places& places);
 
-/// By position where the manifests agree; paths settle the rest. \param now  when the ledgers were opened
-std::vector<ManifestEntry> make_manifest(const Places& places, std::int64_t now);
+/// By position where the manifests agree; paths settle the rest.
+std::vector<ManifestEntry> make_manifest(const Places& places);
 
 }  // namespace slidestream

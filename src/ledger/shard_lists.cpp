@@ -58,7 +58,7 @@ std::vector<std::string> lines_of_lists(const std::vector<ListHolder>& holders,
       if (!holders[i].is_shard) {
         if (has && !is_listed) surplus[i].add(path);
       } else if (is_former && has) {
-        // A shard that was started later lists it no longer.
+        // One of the two lists is the older one.
         surplus[i].add(path);
       } else if (is_listed && !is_former && !has) {
         lacking[i].add(path);
@@ -70,7 +70,8 @@ std::vector<std::string> lines_of_lists(const std::vector<ListHolder>& holders,
     const std::string& folder = holders[i].folder;
     if (holders[i].is_shard) {
       constexpr const char* again = "; start this shard again";
-      add_list_line(folder, surplus[i], "lists", "that left the list of other shards", again, lines);
+      add_list_line(folder, surplus[i], "lists", "that left the list of other shards",
+                    "; start the shards whose list is older again", lines);
       add_list_line(folder, lacking[i], "lacks", "of the list of other shards", again, lines);
     } else {
       add_list_line(folder, surplus[i], "has", "that no shard lists", "; leave this folder out if its list is earlier",

@@ -129,7 +129,12 @@ TEST_CASE_FIXTURE(Shards, "a slide is what its own shard says, whatever joined f
   run(b, {1});
   check_merges({a, b, third}, {manifest[1].path}, {3});
   run(b, {1}, {{1, 6}});
-  check_merges({a, b, third}, {}, {3, 6});
+  if (third == joined) {
+    const std::string line = manifest[1].path + ": has another result in " + third + " than in " + b + "; leave joined";
+    CHECK_THROWS_WITH_AS(merge_ledgers({a, b, third}, out), doctest::Contains(line.c_str()), ConfigError);
+  } else {
+    check_merges({a, b, third}, {}, {3, 6});
+  }
   // Where its shard isn't named, they count.
   check_merges({a, third}, {}, {3, 8});
 }
@@ -411,7 +416,8 @@ TEST_CASE_FIXTURE(Shards, "what no shard has to do is no result of joined folder
   check_merges({a, joined}, {}, {3, 8});
 }
 
-TEST_CASE_FIXTURE(Shards, "a shard's result that joined results have to repeat doesn't count, and a later one does") {
+TEST_CASE_FIXTURE(Shards,
+                  "a shard's result that joined results have to repeat doesn't count, and no later one, either") {
   for (const std::string& part : {a, b}) {
     run(part, {0, 1}, {{0, 3}, {1, 8}});
     tamper(fs::path(part) / "run.sqlite", "UPDATE slides SET ended_at = 1000");
@@ -421,9 +427,9 @@ TEST_CASE_FIXTURE(Shards, "a shard's result that joined results have to repeat d
   merge_ledgers({b}, joined);
   check_merges({a, b}, {manifest[1].path}, {3});
   check_merges({a, joined}, {manifest[1].path}, {3});
-  // Later than that merge.
+  // Later than that merge: it may be of another folder of the shard.
   tamper(fs::path(a) / "run.sqlite", "UPDATE slides SET ended_at = 1 << 55");
-  check_merges({a, joined}, {}, {3, 8});
+  check_merges({a, joined}, {manifest[1].path}, {3});
 }
 
 TEST_CASE_FIXTURE(Shards, "a shard that was started with another list is said to be") {
@@ -445,10 +451,11 @@ TEST_CASE_FIXTURE(Shards, "a shard that was started with another list is said to
   };
   CHECK(warnings({a, b}, out).empty());
   constexpr const char* again = "; start this shard again";
+  constexpr const char* older = "; start the shards whose list is older again";
   SUBCASE("one that a slide left") {
     start(b, two, {1});
     const std::vector<std::string> expected = {
-        a + ": lists 1 slide that left the list of other shards: " + manifest[2].path + again};
+        a + ": lists 1 slide that left the list of other shards: " + manifest[2].path + older};
     CHECK(warnings({a, b}, out) == expected);
     CHECK(warnings({b, a}, out) == expected);
     // Where all shards know the shorter list, earlier joined results don't.
@@ -464,7 +471,7 @@ TEST_CASE_FIXTURE(Shards, "a shard that was started with another list is said to
     start(a, two, {0});
     const auto both = warnings({a, b}, (folder / "second").string());
     CHECK(std::ranges::count(
-              both, b + ": lists 1 slide that left the list of other shards: " + manifest[2].path + again) == 1);
+              both, b + ": lists 1 slide that left the list of other shards: " + manifest[2].path + older) == 1);
   }
   SUBCASE("folders that are no shards have lists of their own") {
     {

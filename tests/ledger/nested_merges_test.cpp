@@ -16,16 +16,25 @@ namespace {
 /// A list of one slide, and what runs over it make of it.
 class Nested {
  public:
-  /// A run of the shard that has the slide, or one without shards. It ends the slide with that seed, not with 0.
+  static constexpr std::uint64_t failure = 99;
+
+  /// A run of the shard that has the slide, or one without shards. It ends the slide with that seed, and not with 0.
   std::string run(const std::string& name, bool is_shard, std::uint64_t seed) {
     const Config config = ledger_config(folder / name);
     Ledger ledger(config);
     ledger.begin(manifest, false, {}, is_shard ? 2 : 0);
     SlideResult slide = result_of(manifest[0].path, seed);
+    if (seed == failure) {
+      slide.done = false;
+      slide.error = "decode: bad";
+    }
     if (seed != 0) ledger.started(0);
     if (seed != 0) ledger.ended(0, slide);
     return config.output.dir;
   }
+
+  /// Makes the slide another file.
+  void change() { folder.write("slide-0", std::string("another")); }
 
   /// The seed of the slide in joined results; 0: it is missing. A refusal is -1.
   std::int64_t seed_of(std::vector<std::string> parts) {
@@ -37,7 +46,7 @@ class Nested {
         last = merge_ledgers(parts, out);
         std::int64_t seed = 0;
         LedgerView(std::filesystem::path(out) / "run.sqlite", ledger_bins).for_each([&](const SlideResult& slide) {
-          seed = static_cast<std::int64_t>(slide.sums.histogram[0]);
+          seed = slide.done ? static_cast<std::int64_t>(slide.sums.histogram[0]) : std::int64_t{failure};
         });
         CHECK((seed == 0) == !last.missing.empty());
         seeds.push_back(seed);
@@ -63,19 +72,21 @@ class Nested {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Nested, "a shard's older result doesn't go before a newer one in joined results") {
+TEST_CASE_FIXTURE(Nested, "results of one shard that differ are refused, also in joined results") {
   const std::string older = run("a", true, 3);
   const std::string newer = run("b", true, 8);
   CHECK(seed_of({older, newer}) == -1);
   CHECK(seed_of({older, joined({newer})}) == -1);
   CHECK(seed_of({joined({older}), newer}) == -1);
   CHECK(seed_of({joined({older}), joined({newer})}) == -1);
-  // What joined results had of the same folder is replaced.
+  // Joined results can't tell that a folder is the one that they read.
   const std::string before = joined({older});
-  folder.write("slide-0", std::string("another"));
+  CHECK(seed_of({older, before}) == 3);
+  CHECK(last.uncertain == 0);
+  change();
   run("a", true, 6);
-  CHECK(seed_of({older, before}) == 6);
-  CHECK(seed_of({joined({older}), before}) == 6);
+  CHECK(seed_of({older, before}) == -1);
+  CHECK(seed_of({joined({older}), before}) == -1);
 }
 
 TEST_CASE_FIXTURE(Nested, "a shard that one of its folders hasn't done is still to do, also in joined results") {
@@ -87,18 +98,42 @@ TEST_CASE_FIXTURE(Nested, "a shard that one of its folders hasn't done is still 
   CHECK(seed_of({joined({done}), joined({joined({unfinished})})}) == 0);
   const std::string before = joined({unfinished});
   run("b", true, 3);
-  CHECK(seed_of({unfinished, before}) == 3);
-  CHECK(seed_of({joined({unfinished}), before}) == 3);
+  CHECK(seed_of({unfinished, done}) == 3);
+  CHECK(seed_of({unfinished, before}) == 0);
 }
 
-TEST_CASE_FIXTURE(Nested, "joined results of a run that had to repeat a slide don't stay so once it has") {
+TEST_CASE_FIXTURE(Nested, "joined results of a run that had to repeat a slide are left out once it has") {
   const std::string whole = run("whole", false, 3);
-  folder.write("slide-0", std::string("another"));
+  change();
   run("whole", false, 0);
   const std::string before = joined({whole});
   CHECK(seed_of({before, whole}) == 0);
   run("whole", false, 8);
-  CHECK(seed_of({before, whole}) == 8);
+  CHECK(seed_of({before, whole}) == 0);
+  CHECK(seed_of({whole}) == 8);
+}
+
+TEST_CASE_FIXTURE(Nested, "a failure beside a result leaves joined results in doubt") {
+  const std::string done = run("a", true, 3);
+  const std::string failed = run("b", true, failure);
+  CHECK(seed_of({done, failed}) == 3);
+  CHECK(last.uncertain == 0);
+  const auto check = [&](const std::vector<std::string>& parts) {
+    CHECK(seed_of(parts) == 3);
+    CHECK(last.uncertain == 1);
+    REQUIRE_FALSE(last.warnings.empty());
+    CHECK(contains(last.warnings.back(), manifest[0].path + ": joined results were in doubt, or don't say the same"));
+  };
+  check({joined({done}), failed});
+  check({done, joined({failed})});
+  check({joined({done}), joined({failed})});
+  check({joined({joined({done}), failed})});
+  // Which of the two another folder goes on from is unknown.
+  const std::string both = joined({done, failed});
+  CHECK(seed_of({both}) == 3);
+  CHECK(last.uncertain == 0);
+  check({both, done});
+  check({both, failed});
 }
 
 TEST_CASE_FIXTURE(Nested, "a run without shards that is later than a slide's shard, and differs, is told") {
@@ -107,27 +142,46 @@ TEST_CASE_FIXTURE(Nested, "a run without shards that is later than a slide's sha
   const std::string whole = run("whole", false, 8);
   CHECK(seed_of({shard, same}) == 3);
   CHECK(last.uncertain == 0);
-  const auto check = [&](const std::vector<std::string>& parts) {
+  const auto check = [&](const std::vector<std::string>& parts, const char* line) {
     CHECK(seed_of(parts) == 3);
     CHECK(last.uncertain == 1);
     REQUIRE_FALSE(last.warnings.empty());
-    CHECK(contains(last.warnings.back(), manifest[0].path + ": a run without shards ended this later than its shard"));
+    CHECK(contains(last.warnings.back(), manifest[0].path + line));
   };
-  check({shard, whole});
-  check({joined({shard}), whole});
-  check({shard, joined({whole})});
+  const char* const later = ": a run without shards ended this later than its shard";
+  const char* const doubted = ": joined results were in doubt";
+  check({shard, whole}, later);
+  check({joined({shard}), whole}, later);
+  check({shard, joined({whole})}, later);
   const std::string both = joined({shard, whole});
-  check({both});
-  check({both, shard});
+  check({both}, doubted);
+  check({both, shard}, doubted);
+  check({joined({both}), whole}, doubted);
   SUBCASE("also if that run is to repeat it") {
-    folder.write("slide-0", std::string("another"));
+    change();
     run("whole", false, 0);
-    check({shard, whole});
+    check({shard, whole}, later);
   }
   SUBCASE("until the shard has done it again") {
-    folder.write("slide-0", std::string("another"));
+    change();
     run("a", true, 8);
-    CHECK(seed_of({shard, whole, both}) == 8);
+    CHECK(seed_of({shard, whole}) == 8);
     CHECK(last.uncertain == 0);
+    CHECK(seed_of({shard, whole, both}) == -1);
   }
+}
+
+TEST_CASE_FIXTURE(Nested, "what a run without shards had later isn't lost where its shard was merged before") {
+  std::string shard = run("a", true, 3);
+  SUBCASE("as done") {}
+  SUBCASE("as unfinished") { shard = run("b", true, 0); }
+  const std::string early = joined({shard});
+  change();
+  run(std::filesystem::path(shard).filename().string(), true, 6);
+  const std::string whole = run("whole", false, 8);
+  const std::string nested = joined({early, whole});
+  CHECK(last.uncertain + last.missing.size() == 1);
+  CHECK(seed_of({shard, whole}) == 6);
+  CHECK(last.uncertain == 1);
+  CHECK(seed_of({nested, shard}) <= 0);
 }
