@@ -110,9 +110,10 @@ std::optional<LoadedLibrary> load_of_system(const LibrarySearch& search,
   return std::nullopt;
 }
 
-/// The folder of Python's package, found without importing it; empty: none.
-std::string folder_of(const char* package) {
-  constexpr auto most = std::chrono::seconds(10);
+constexpr auto most_for_python = std::chrono::seconds(60);  ///< on a busy machine, from a slow file system
+
+/// The folder of Python's package, found without importing it; empty: there is none. Nothing: python3 didn't say.
+std::optional<std::string> folder_of(const char* package) {
   // -I: the working directory and what PYTHONPATH names are anybody's; the user's own packages are the user's.
   const std::array<std::string, 5> command = {"python3", "-I", "-c",
                                               "import importlib.util as u, site, sys; "
@@ -121,8 +122,8 @@ std::string folder_of(const char* package) {
                                               "s = u.find_spec(sys.argv[1]); "
                                               "print(s.submodule_search_locations[0] if s else '')",
                                               package};
-  std::string folder = runtime::output_of(command, most).value_or("");
-  while (!folder.empty() && folder.back() == '\n') folder.pop_back();
+  std::optional<std::string> folder = runtime::output_of(command, most_for_python);
+  while (folder && folder->ends_with('\n')) folder->pop_back();
   return folder;
 }
 
@@ -165,18 +166,21 @@ LoadedLibrary find_library(const LibrarySearch& search, const std::string& named
   const auto folders =
       folders_for_loader(std::getenv("LD_LIBRARY_PATH"));  // NOLINT(concurrency-mt-unsafe): nothing here sets any
   if (const auto library = load_of_system(search, folders)) return *library;
-  const std::string package = folder_of(search.package);
-  if (!package.empty()) {
-    if (const auto file = library_in(search, package)) {
+  const std::optional<std::string> package = folder_of(search.package);
+  if (package && !package->empty()) {
+    if (const auto file = library_in(search, *package)) {
       return load_named(search, file->string(), std::string("Python's package ") + search.package);
     }
   }
-  throw ConfigError(std::string(search.product) + " isn't there: neither " + search.key + " nor " + search.variable +
-                    " names its library, the system has no " + names_text(search) + ", and python3 has no package " +
-                    search.package + " (" + search.hint + ")" +
-                    (folders ? "; LD_LIBRARY_PATH has an empty or relative element, so only its absolute folders and "
-                               "the system's usual ones were searched"
-                             : ""));
+  throw ConfigError(
+      std::string(search.product) + " isn't there: neither " + search.key + " nor " + search.variable +
+      " names its library, the system has no " + names_text(search) + ", and python3 " +
+      (package ? std::string("has")
+               : "failed, or didn't say within " + std::to_string(most_for_python.count()) + " s that it has") +
+      (package ? " no package " : " a package ") + search.package + " (" + search.hint + ")" +
+      (folders ? "; LD_LIBRARY_PATH has an empty or relative element, so only its absolute folders and "
+                 "the system's usual ones were searched"
+               : ""));
 }
 
 }  // namespace slidestream::libraries

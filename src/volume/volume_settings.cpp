@@ -29,9 +29,12 @@ bool is_of_slides(const ConfigKey& key) {
 void refuse_settings_of_slides(const Config& config) {
   const Config plain;
   for (const ConfigKey& key : config_keys()) {
-    if (!is_of_slides(key) || key.get(config) == key.get(plain)) continue;
+    const bool is_of_blend = key.section == "stitch" && key.name == "weights";
+    const bool is_refused = is_of_slides(key) || (is_of_blend && config.volume.fusion != VolumeFusion::blend);
+    if (!is_refused || key.get(config) == key.get(plain)) continue;
     throw ConfigError(key.full_name() + " is " + to_toml_value(key.get(config)) +
-                      "; it is a setting of slides, and volumes have no use for it");
+                      (is_of_blend ? "; only volume.fusion = \"blend\" weighs fragments"
+                                   : "; it is a setting of slides, and volumes have no use for it"));
   }
 }
 

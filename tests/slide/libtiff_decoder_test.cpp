@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <new>
 #include <slidestream/error.hpp>
 #include <slidestream/slide.hpp>
@@ -419,6 +420,60 @@ TEST_CASE("libtiff's reasons are one line without the path, whatever the file is
         CHECK(text.find("lines") == std::string::npos);
         CHECK(std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }));
       }
+    }
+  }
+}
+
+TEST_CASE("streams of Deflate that are longer than their tile or strip show nothing but what they hold") {
+  if (TIFFIsCODECConfigured(COMPRESSION_ADOBE_DEFLATE) != 1) return;
+  const TemporaryFolder folder;
+  // Bytes as they are, in blocks of these lengths.
+  const auto stored = [](std::initializer_list<std::size_t> lengths, std::byte value) {
+    Bytes stream = {std::byte{0x78}, std::byte{0x01}};
+    std::uint32_t low = 1;
+    std::uint32_t high = 0;
+    for (const std::size_t& length : lengths) {
+      stream.push_back(std::byte{&length == lengths.end() - 1});
+      for (const std::size_t number : {length, ~length}) {
+        stream.push_back(static_cast<std::byte>(number));
+        stream.push_back(static_cast<std::byte>(number >> 8));
+      }
+      stream.insert(stream.end(), length, value);
+      for (std::size_t i = 0; i < length; ++i) {
+        low = (low + std::to_integer<std::uint32_t>(value)) % 65521;
+        high = (high + low) % 65521;
+      }
+    }
+    for (const std::uint32_t half : {high, low}) {
+      stream.push_back(static_cast<std::byte>(half >> 8));
+      stream.push_back(static_cast<std::byte>(half));
+    }
+    return stream;
+  };
+  for (const int tile : {32, 0}) {
+    for (const std::uint16_t predictor : {1, 2}) {
+      CAPTURE(tile);
+      CAPTURE(predictor);
+      const auto slide = Slide::open(write_tiff(folder, make_picture(32, tile > 0 ? 64 : 24, 1, 8),
+                                                {.tile = tile,
+                                                 .compression = COMPRESSION_ADOBE_DEFLATE,
+                                                 .photometric = PHOTOMETRIC_MINISBLACK,
+                                                 .predictor = predictor}));
+      const int rows = tile > 0 ? 32 : 8;
+      std::vector<std::uint8_t> out(static_cast<std::size_t>(32 * rows));
+      const HostPixels pixels{out.data(), 32, 32, rows};
+      TileDecoder decoder;
+      const auto decode = [&](const Bytes& bytes) {
+        decoder.decode(*slide, 0, 1, bytes, 0, 0, pixels);
+        return std::pair(out[0], out.back());
+      };
+      const std::uint8_t last = predictor == 2 ? 32 * 3 : 3;
+      CHECK(decode(stored({out.size()}, std::byte{9})).first == 9);
+      CHECK(decode(stored({65535}, std::byte{3})) == std::pair(std::uint8_t{3}, last));
+      CHECK(decode(stored({out.size() - 100, 300}, std::byte{3})) == std::pair(std::uint8_t{3}, last));
+      // What looks like nothing is read twice.
+      CHECK(decode(stored({out.size()}, std::byte{0xA5})).first == 0xA5);
+      CHECK_THROWS_AS(decode(stored({out.size() - 1}, std::byte{3})), TileError);
     }
   }
 }

@@ -483,6 +483,8 @@ class Words(Volumes):
                 *(((scan, *nets, *out, *settings(setting)), f"{words}; it is a setting of slides, and volumes have no use for it")
                   for setting, words in (("stitch.mode=lenient", 'stitch.mode is "lenient"'), ("stitch.edge=mirror", 'stitch.edge is "mirror"'),
                                          ("image.format=dzi", 'image.format is "dzi"'), ("input.mpp=0.5", "input.mpp is 0.5"))),
+                ((scan, *nets, *out, *settings("stitch.weights=none")),
+                 'stitch.weights is "none"; only volume.fusion = "blend" weighs fragments'),
                 ((scan, *nets, *out, *settings("model.ignore=256")), "model.ignore is 256; expected at most 255"),
                 ((scan, *nets, *out, "--fusion", "mean", *settings("model.ignore=3")),
                  'model.ignore is 3; only volume.fusion = "vote" leaves a label out'),

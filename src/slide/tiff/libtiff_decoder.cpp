@@ -92,6 +92,39 @@ void TiffContainer::decode_plane(const TileJob& job, std::size_t plane, const Ho
   }
 }
 
+namespace {
+
+/// What samples are before they are decoded: a value that few tiles end with, and few differences of neighbours are.
+constexpr int unwritten = 0xA5;
+
+/// Reads again what may not be whole. libdeflate ends before a part of a stream that doesn't fit, and libtiff takes
+/// that for success, as last strips of some files hold rows below the image. zlib fills the samples to their end.
+/// \param pitch  bytes of a row of `samples`, each as far from the next of its kind as `step`
+template <class Read>
+void read_whole_deflate(TiffFile& tiff, std::span<const std::byte> samples, std::size_t pitch, std::size_t step,
+                        const Read& read) {
+#ifdef TIFFTAG_DEFLATE_SUBCODEC
+  int library = DEFLATE_SUBCODEC_ZLIB;
+  if (samples.empty() || TIFFGetField(tiff.get(), TIFFTAG_DEFLATE_SUBCODEC, &library) != 1 ||
+      library != DEFLATE_SUBCODEC_LIBDEFLATE) {
+    return;
+  }
+  std::uint16_t predictor = PREDICTOR_NONE;
+  TIFFGetFieldDefaulted(tiff.get(), TIFFTAG_PREDICTOR, &predictor);
+  auto last = std::to_integer<unsigned>(samples.back());
+  // Nothing follows the last byte, so it is the sum of its row.
+  if (predictor == PREDICTOR_HORIZONTAL && pitch > step) {
+    last -= std::to_integer<unsigned>(samples[samples.size() - 1 - step]);
+  }
+  if ((last & 0xFFU) != unwritten) return;
+  TIFFSetField(tiff.get(), TIFFTAG_DEFLATE_SUBCODEC, DEFLATE_SUBCODEC_ZLIB);
+  read();
+  TIFFSetField(tiff.get(), TIFFTAG_DEFLATE_SUBCODEC, DEFLATE_SUBCODEC_LIBDEFLATE);
+#endif
+}
+
+}  // namespace
+
 void TiffContainer::decode_by_libtiff(const TileJob& job, std::uint64_t tile, std::span<const std::byte> bytes,
                                       TileScratch& scratch) const {
   const Level& coded = job.slide.coded_level(job.level_index);
@@ -130,14 +163,22 @@ void TiffContainer::decode_by_libtiff(const TileJob& job, std::uint64_t tile, st
       throw TileError("its WebP is " + std::to_string(width) + " pixels wide, expected " +
                       std::to_string(job.level.tile_width));
     }
-    // Whatever libtiff left unwritten would be of another tile.
-    std::memset(samples, 0, size);
   }
-  // libtiff takes the input as writable to reverse bits, which it does for FillOrder 2 only.
-  void* input = const_cast<std::byte*>(bytes.data());
-  const int done = TIFFReadFromUserBuffer(tiff.get(), static_cast<std::uint32_t>(tile), input,
-                                          static_cast<tmsize_t>(bytes.size()), samples, static_cast<tmsize_t>(size));
-  if (done != 1) throw TileError("libtiff: " + tiff.message());
+  // Whatever libtiff left unwritten would be of another tile.
+  const bool may_leave_some = job.level.codec == Codec::webp || job.level.codec == Codec::deflate;
+  if (may_leave_some) std::memset(samples, unwritten, size);
+  const auto read = [&] {
+    // libtiff takes the input as writable to reverse bits, which it does for FillOrder 2 only.
+    void* input = const_cast<std::byte*>(bytes.data());
+    const int done = TIFFReadFromUserBuffer(tiff.get(), static_cast<std::uint32_t>(tile), input,
+                                            static_cast<tmsize_t>(bytes.size()), samples, static_cast<tmsize_t>(size));
+    if (done != 1) throw TileError("libtiff: " + tiff.message());
+  };
+  read();
+  if (job.level.codec == Codec::deflate) {
+    const auto pitch = static_cast<std::size_t>(job.level.tile_width * job.coding.samples);
+    read_whole_deflate(tiff, {samples, size}, pitch, static_cast<std::size_t>(job.coding.samples), read);
+  }
   if (!is_large) handle.give_back();
   write_interleaved(job, samples);
 }
