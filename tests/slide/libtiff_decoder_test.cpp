@@ -451,14 +451,14 @@ TEST_CASE("streams of Deflate that are longer than their tile or strip show noth
     return stream;
   };
   for (const int tile : {32, 0}) {
-    for (const std::uint16_t predictor : {1, 2}) {
+    for (const int predictor : {1, 2}) {
       CAPTURE(tile);
       CAPTURE(predictor);
       const auto slide = Slide::open(write_tiff(folder, make_picture(32, tile > 0 ? 64 : 24, 1, 8),
                                                 {.tile = tile,
                                                  .compression = COMPRESSION_ADOBE_DEFLATE,
                                                  .photometric = PHOTOMETRIC_MINISBLACK,
-                                                 .predictor = predictor}));
+                                                 .predictor = static_cast<std::uint16_t>(predictor)}));
       const int rows = tile > 0 ? 32 : 8;
       std::vector<std::uint8_t> out(static_cast<std::size_t>(32 * rows));
       const HostPixels pixels{out.data(), 32, 32, rows};
