@@ -107,6 +107,7 @@ Json status_json(const LedgerStatus& status, const std::optional<ToldProgress>& 
           {"failed", status.failed},
           {"running", status.running},
           {"pending", status.pending},
+          {"in_doubt", status.in_doubt},
           {"other_shards", status.other_shards},
           {"bytes", status.bytes},
           {"bytes_done", status.bytes_done},
@@ -185,6 +186,7 @@ std::string head_text(const LedgerStatus& status, const Style& style) {
   if (status.failed > 0) text += ", " + style.red(count_text(status.failed) + " failed");
   if (status.running > 0) text += ", " + count_text(status.running) + " running";
   if (status.pending > 0) text += ", " + count_text(status.pending) + " to do";
+  if (status.in_doubt > 0) text += ", " + count_text(status.in_doubt) + " in doubt";
   if (status.other_shards > 0) text += "; " + count_text(status.other_shards) + " are other shards'";
   text += "\n" + style.bold("bytes") + "     " + bytes_text(static_cast<double>(status.bytes_done)) + " of " +
           bytes_text(static_cast<double>(status.bytes));

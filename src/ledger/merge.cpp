@@ -226,7 +226,7 @@ class Joiner {
         continue;
       }
       if (!is_unsure && select.integer(more + 7) != 0 && agrees(place, rows.read(select), select)) continue;
-      if (!doubted_.insert(place).second) continue;
+      if (!(is_unsure ? unsettled_ : doubted_).insert(place).second) continue;
       SlideClaim claim = SlideClaim::of(manifest_[place].kept, false);
       claim.is_doubted = true;
       ledger_.set_kept(place, claim.mine());
@@ -236,6 +236,7 @@ class Joiner {
   /// result, says that these are no longer the slide's. \throws ConfigError.
   void check_failures() const {
     for (const auto& [place, seen] : seen_) {
+      if (unsettled_.contains(place)) continue;
       for (const Seen& failure : seen) {
         if (failure.done || !failure.file) continue;
         const auto stands = [&failure](const Seen& one) {

@@ -63,6 +63,7 @@ void add_places(Database& database, bool is_shard, bool is_joined, Places& place
     if (is_shard) ++place.shards;
     place.is_own = place.is_own || (is_shard && claim.standing == Standing::shard);
     place.has_ended = place.has_ended || once_ended.has_value();
+    place.is_left = place.is_left || (is_shard && is_ended && claim.standing == Standing::leftover);
     if (claim.standing < place.standing) continue;
     if (claim.standing > place.standing) {
       place.standing = claim.standing;

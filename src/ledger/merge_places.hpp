@@ -30,6 +30,8 @@ struct SlideClaim {
 
   /// \param mine  the column; of a folder's own run 0 or 1
   static SlideClaim of(std::int64_t mine, bool is_shard);
+  /// Whether merges end with 3 for this.
+  bool is_uncertain() const { return is_doubted || standing == Standing::leftover; }
   /// The column `mine` of joined results.
   std::int64_t mine() const;
 };
@@ -42,6 +44,7 @@ struct Place {
   std::size_t shards = 0;                  ///< so many ledgers that are shards' list it
   bool is_own = false;                     ///< one of these has it to do
   bool has_ended = false;                  ///< a ledger of any standing ended it once
+  bool is_left = false;                    ///< a shard's folder has a result of it, and no longer has it to do
   Standing standing = Standing::leftover;  ///< the highest of a ledger; what follows is of those that have it
   std::optional<std::int64_t> once_ended;  ///< when it last ended, also if it is to be done again
   std::int64_t ended_at = 0;               ///< the same of those that haven't to do it again; 0: none
@@ -54,10 +57,11 @@ struct Place {
   bool is_doubted = false;                 ///< one of these is doubted
 
   /// Joined results can't tell whether a folder went on since they read it, or is another one. Where they don't say the
-  /// same as others, whichever holds is unknown.
+  /// same as others, or the slide has left a shard that did it, whichever holds is unknown.
   bool is_unsettled() const {
-    const bool differ = (is_done && is_failed) || is_mixed;
-    return !is_undone && (is_doubted || (is_joined && claims > 1 && differ));
+    const bool differ = claims > 1 && ((is_done && is_failed) || is_mixed);
+    const bool has_left = is_left && !is_own && standing == Standing::shard;
+    return !is_undone && (is_doubted || (is_joined && (differ || has_left)));
   }
 };
 using Places = std::map<std::string, Place>;  ///< by canonical path

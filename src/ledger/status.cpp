@@ -10,6 +10,7 @@
 
 #include "ledger/attachments.hpp"
 #include "ledger/fingerprint.hpp"
+#include "ledger/merge_places.hpp"
 #include "ledger/schema.hpp"
 #include "ledger/shard.hpp"
 #include "ledger/slide_row.hpp"
@@ -68,7 +69,10 @@ void count_states(Database& database, LedgerStatus& status) {
     if (state == "failed") status.failed += count;
     if (state == "running") status.running += count;
     if (state == "pending") status.pending += count;
-    if (state == "done" || state == "failed") status.bytes_done += bytes;
+    if (state == "done" || state == "failed") {
+      status.bytes_done += bytes;
+      if (SlideClaim::of(select.integer(1), false).is_uncertain()) status.in_doubt += count;
+    }
     if (state == "done") status.windows += static_cast<std::uint64_t>(select.integer(4));
     wrong_sizes += static_cast<std::uint64_t>(select.integer(5));
   }

@@ -26,7 +26,8 @@ struct LedgerStatus {
   std::uint64_t failed = 0;
   std::uint64_t running = 0;
   std::uint64_t pending = 0;
-  std::uint64_t bytes = 0;  ///< of the files
+  std::uint64_t in_doubt = 0;  ///< of joined results, ended slides that the merge ended with 3 for
+  std::uint64_t bytes = 0;     ///< of the files
   std::uint64_t bytes_done = 0;
   std::uint64_t windows = 0;
   std::uint64_t artifacts = 0;  ///< files that were made of the slides that are done

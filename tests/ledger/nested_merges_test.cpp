@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ledger/merge.hpp"
+#include "ledger/status.hpp"
 #include "ledger_runs.hpp"
 
 using namespace slidestream;
@@ -136,6 +137,23 @@ TEST_CASE_FIXTURE(Nested, "a failure beside a result leaves joined results in do
   check({both, failed});
 }
 
+TEST_CASE_FIXTURE(Nested, "joined results don't decide a slide that has left the shard that did it") {
+  const std::string first = run("a", true, 3);
+  const std::string before = joined({first});
+  change();
+  {
+    // Another shard has it to do now.
+    Ledger ledger(ledger_config(first));
+    ledger.begin({{manifest[0].path, manifest[0].canonical, false}}, false, {}, 2);
+  }
+  seed_of({first});
+  CHECK(last.uncertain == 1);
+  CHECK(seed_of({first, before}) == 3);
+  CHECK(last.uncertain == 1);
+  REQUIRE_FALSE(last.warnings.empty());
+  CHECK(contains(last.warnings.back(), manifest[0].path + ": joined results were in doubt, or don't say the same"));
+}
+
 TEST_CASE_FIXTURE(Nested, "a run without shards that is later than a slide's shard, and differs, is told") {
   const std::string shard = run("a", true, 3);
   const std::string same = run("same", false, 3);
@@ -154,6 +172,8 @@ TEST_CASE_FIXTURE(Nested, "a run without shards that is later than a slide's sha
   check({joined({shard}), whole}, later);
   check({shard, joined({whole})}, later);
   const std::string both = joined({shard, whole});
+  CHECK(read_status(both).in_doubt == 1);
+  CHECK(read_status(joined({shard, same})).in_doubt == 0);
   check({both}, doubted);
   check({both, shard}, doubted);
   check({joined({both}), whole}, doubted);
