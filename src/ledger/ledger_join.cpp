@@ -130,7 +130,7 @@ void Ledger::check_that_joining_loses_nothing(const std::vector<ManifestEntry>& 
   const auto add = [](Lost& to, const Statement& row) {
     if (to.count++ == 0) to.first = row.text(0);
   };
-  Statement lost(database_, "SELECT path FROM slides WHERE id = ?1 AND state = 'done'");
+  Statement lost(database_, "SELECT path FROM slides WHERE id = ?1 AND state IN ('done', 'failed')");
   // Its map leaves with it.
   Statement leave(database_,
                   "UPDATE slides SET state = 'pending', map_columns = NULL, map_rows = NULL, map_name = NULL WHERE id "
@@ -144,7 +144,8 @@ void Ledger::check_that_joining_loses_nothing(const std::vector<ManifestEntry>& 
     leave.bind(1, slides_[i].id).run();
   }
   Statement others(database_,
-                   "SELECT path, canonical FROM slides WHERE position IS NULL AND state = 'done' ORDER BY canonical");
+                   "SELECT path, canonical FROM slides WHERE position IS NULL AND state IN ('done', 'failed') ORDER "
+                   "BY canonical");
   while (others.step()) add(former.contains(others.text(1)) ? no_inputs : nowhere, others);
   const auto holds = [this](const Lost& those) {
     return database_.file().parent_path().string() + ": holds " + std::to_string(those.count) +

@@ -119,9 +119,10 @@ void tell_lists(const std::vector<Part>& parts, const Places& places, MergeResul
   for (std::string& line : lines_of_lists(holders, slides)) result.warnings.push_back(std::move(line));
 }
 
-/// Adds the canonical paths of slides that were done, and that the part's last start didn't name.
+/// Adds the canonical paths of slides that ended, and that the part's last start didn't name.
 void add_former(Part& part, std::unordered_set<std::string>& former) {
-  Statement select(*part.database, "SELECT canonical FROM slides WHERE position IS NULL AND state = 'done'");
+  Statement select(*part.database,
+                   "SELECT canonical FROM slides WHERE position IS NULL AND state IN ('done', 'failed')");
   while (select.step()) former.insert(select.text(0));
 }
 
@@ -163,7 +164,7 @@ class Joiner {
       if (!counts) continue;
       // What one has done may be of an earlier file than what another has to do.
       if (listed.is_undone) {
-        undone_.insert(place);
+        (listed.is_unsettled() ? unsettled_ : undone_).insert(place);
         continue;
       }
       const bool is_leftover = claim.standing == Standing::leftover;
@@ -219,14 +220,13 @@ class Joiner {
       const auto [canonical, place] = *found;
       const Place& listed = places_.at(canonical);
       const SlideClaim run = SlideClaim::of(select.integer(more + 6), part.is_shard);
-      const bool is_unsure = run.is_mixed || run.is_doubted;
-      const bool is_later = select.integer(more + 5) > listed.ended_at || is_unsure;
+      const bool is_later = select.integer(more + 5) > listed.ended_at;
       if (run.standing != Standing::result || listed.standing != Standing::shard || listed.is_undone ||
           listed.is_unsettled() || !is_later) {
         continue;
       }
-      if (!is_unsure && select.integer(more + 7) != 0 && agrees(place, rows.read(select), select)) continue;
-      if (!(is_unsure ? unsettled_ : doubted_).insert(place).second) continue;
+      if (select.integer(more + 7) != 0 && agrees(place, rows.read(select), select)) continue;
+      if (!doubted_.insert(place).second) continue;
       SlideClaim claim = SlideClaim::of(manifest_[place].kept, false);
       claim.is_doubted = true;
       ledger_.set_kept(place, claim.mine());

@@ -15,7 +15,6 @@ constexpr std::int64_t mine_of_leftover = 2;
 constexpr std::int64_t mine_of_shard = 3;
 constexpr std::int64_t whose = 3;
 constexpr std::int64_t doubted = 4;
-constexpr std::int64_t mixed = 8;
 
 }  // namespace
 
@@ -27,7 +26,6 @@ SlideClaim SlideClaim::of(std::int64_t mine, bool is_shard) {
     claim.standing = Standing::result;
   }
   claim.is_doubted = (mine & doubted) != 0;
-  claim.is_mixed = (mine & mixed) != 0;
   return claim;
 }
 
@@ -35,7 +33,7 @@ std::int64_t SlideClaim::mine() const {
   const std::int64_t kind = standing == Standing::leftover ? mine_of_leftover
                             : standing == Standing::result ? mine_of_result
                                                            : mine_of_shard;
-  return kind | (is_doubted ? doubted : 0) | (is_mixed ? mixed : 0);
+  return kind | (is_doubted ? doubted : 0);
 }
 
 void add_places(Database& database, bool is_shard, bool is_joined, Places& places) {
@@ -63,23 +61,27 @@ void add_places(Database& database, bool is_shard, bool is_joined, Places& place
     if (is_shard) ++place.shards;
     place.is_own = place.is_own || (is_shard && claim.standing == Standing::shard);
     place.has_ended = place.has_ended || once_ended.has_value();
-    place.is_left = place.is_left || (is_shard && is_ended && claim.standing == Standing::leftover);
+    // Whose slide it isn't, and never was, says nothing.
+    if (claim.standing != Standing::leftover || once_ended) {
+      const SlideState state = !is_ended                ? SlideState::undone
+                               : select.integer(7) != 0 ? SlideState::done
+                                                        : SlideState::failed;
+      const std::pair says(claim.standing, state);
+      place.do_differ = place.do_differ || place.said.value_or(says) != says;
+      place.said = says;
+      place.is_joined = place.is_joined || is_joined;
+      place.is_doubted = place.is_doubted || claim.is_doubted;
+    }
     if (claim.standing < place.standing) continue;
     if (claim.standing > place.standing) {
       place.standing = claim.standing;
       place.once_ended = std::nullopt;
       place.ended_at = 0;
-      place.claims = 0;
-      place.is_undone = place.is_done = place.is_failed = place.is_joined = place.is_mixed = place.is_doubted = false;
+      place.is_undone = false;
     }
     place.once_ended = std::max(place.once_ended, once_ended);
-    ++place.claims;
-    place.is_joined = place.is_joined || is_joined;
-    place.is_mixed = place.is_mixed || claim.is_mixed;
-    place.is_doubted = place.is_doubted || claim.is_doubted;
     if (is_ended) {
       place.ended_at = std::max(place.ended_at, once_ended.value_or(0));
-      (select.integer(7) != 0 ? place.is_done : place.is_failed) = true;
     } else if (claim.standing == Standing::shard || (claim.standing == Standing::result && once_ended)) {
       // Another folder's result stands in for what a run without shards never did, and not for what it does again.
       place.is_undone = true;
@@ -95,8 +97,7 @@ std::vector<ManifestEntry> make_manifest(const Places& places) {
   manifest.reserve(order.size());
   for (const auto* entry : order) {
     const Place& place = entry->second;
-    const SlideClaim claim = {place.standing, place.is_unsettled(),
-                              place.is_mixed || (place.is_done && place.is_failed)};
+    const SlideClaim claim = {place.standing, place.is_unsettled()};
     manifest.push_back({place.path, entry->first, place.is_undone, place.bytes, claim.mine(), place.once_ended});
   }
   return manifest;

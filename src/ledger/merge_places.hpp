@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ledger/database.hpp"
@@ -22,11 +23,12 @@ enum class Standing {
   shard,     ///< a shard has the slide to do
 };
 
+enum class SlideState { undone, done, failed };
+
 /// What one ledger says of a slide. Joined results say in one row what their folders said when they were read.
 struct SlideClaim {
   Standing standing = Standing::leftover;
   bool is_doubted = false;  ///< the merge that joined it wasn't sure
-  bool is_mixed = false;    ///< one joined folder had done it, and another had failed
 
   /// \param mine  the column; of a folder's own run 0 or 1
   static SlideClaim of(std::int64_t mine, bool is_shard);
@@ -40,29 +42,22 @@ struct SlideClaim {
 struct Place {
   std::int64_t position = 0;  ///< the first that a manifest gives it
   std::string path;
-  std::uint64_t bytes = 0;                 ///< of its file, the most that a ledger knows
-  std::size_t shards = 0;                  ///< so many ledgers that are shards' list it
-  bool is_own = false;                     ///< one of these has it to do
-  bool has_ended = false;                  ///< a ledger of any standing ended it once
-  bool is_left = false;                    ///< a shard's folder has a result of it, and no longer has it to do
-  Standing standing = Standing::leftover;  ///< the highest of a ledger; what follows is of those that have it
-  std::optional<std::int64_t> once_ended;  ///< when it last ended, also if it is to be done again
-  std::int64_t ended_at = 0;               ///< the same of those that haven't to do it again; 0: none
-  std::size_t claims = 0;                  ///< so many ledgers
-  bool is_undone = false;                  ///< one has it to do; again, unless it is a shard's
-  bool is_done = false;                    ///< one has done it
-  bool is_failed = false;                  ///< in one it failed
-  bool is_joined = false;                  ///< one is joined results
-  bool is_mixed = false;                   ///< one of these is mixed
-  bool is_doubted = false;                 ///< one of these is doubted
+  std::uint64_t bytes = 0;  ///< of its file, the most that a ledger knows
+  std::size_t shards = 0;   ///< so many ledgers that are shards' list it
+  bool is_own = false;      ///< one of these has it to do
+  bool has_ended = false;   ///< a ledger of any standing ended it once
+  bool is_joined = false;   ///< one is joined results
+  bool is_doubted = false;  ///< of these, one is doubted
+  bool do_differ = false;   ///< two don't say the same of it, beside results, which `import` compares
+  std::optional<std::pair<Standing, SlideState>> said;  ///< by the first that says anything
+  Standing standing = Standing::leftover;               ///< the highest of a ledger; what follows is of those
+  std::optional<std::int64_t> once_ended;               ///< when it last ended, also if it is to be done again
+  std::int64_t ended_at = 0;                            ///< the same of those that haven't to do it again; 0: none
+  bool is_undone = false;                               ///< one has it to do; again, unless it is a shard's
 
-  /// Joined results can't tell whether a folder went on since they read it, or is another one. Where they don't say the
-  /// same as others, or the slide has left a shard that did it, whichever holds is unknown.
-  bool is_unsettled() const {
-    const bool differ = claims > 1 && ((is_done && is_failed) || is_mixed);
-    const bool has_left = is_left && !is_own && standing == Standing::shard;
-    return !is_undone && (is_doubted || (is_joined && (differ || has_left)));
-  }
+  /// Joined results can't tell whether a folder went on since they read it, changed its role, or is another one. Where
+  /// they don't say the same as others, whichever holds is unknown.
+  bool is_unsettled() const { return is_doubted || (is_joined && do_differ); }
 };
 using Places = std::map<std::string, Place>;  ///< by canonical path
 
