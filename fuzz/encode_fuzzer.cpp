@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "codec/tile_encoder.hpp"
-#include "cuda/encode/host_encoder.hpp"
+#include "tests/support/host_coders/jpeg_encoder.hpp"
 
 namespace {
 

@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
-#include "cuda/jpeg2000/host_decoder.hpp"
 #include "slide/jpeg2000_decoder.hpp"
+#include "tests/support/host_coders/jpeg2000_decoder.hpp"
 
 namespace {
 

@@ -13,9 +13,9 @@
 #include <span>
 #include <vector>
 
-#include "cuda/jpeg/host_decoder.hpp"
 #include "cuda/jpeg/jpeg_header.hpp"
 #include "slide/jpeg_decoder.hpp"
+#include "tests/support/host_coders/jpeg_decoder.hpp"
 
 namespace {
 

@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "cuda/encode/host_encoder.hpp"
 #include "cuda/encode_cases.hpp"
+#include "support/host_coders/jpeg_encoder.hpp"
 
 using namespace slidestream;
 using test::Content;

@@ -6,10 +6,10 @@
 #include <random>
 #include <vector>
 
-#include "cuda/jpeg2000/host_decoder.hpp"
 #include "cuda/jpeg2000/jpeg2000_batch.hpp"
 #include "cuda/jpeg2000_tiles.hpp"
 #include "slide/test_images.hpp"
+#include "support/host_coders/jpeg2000_decoder.hpp"
 
 namespace slidestream::test {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "cuda/jpeg2000/host_decoder.hpp"
 #include "cuda/jpeg2000_tiles.hpp"
+#include "support/host_coders/jpeg2000_decoder.hpp"
 #include "support/test_data.hpp"
 #include "support/wide.hpp"
 

@@ -9,9 +9,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "cuda/jpeg2000/host_decoder.hpp"
 #include "cuda/jpeg2000_tiles.hpp"
 #include "slide/test_images.hpp"
+#include "support/host_coders/jpeg2000_decoder.hpp"
 #include "support/wide.hpp"
 
 namespace slidestream::test {

@@ -10,8 +10,8 @@
 
 #include "colour/made_profiles.hpp"
 #include "cuda/colour_cases.hpp"
-#include "cuda/jpeg/host_decoder.hpp"
 #include "cuda/jpeg_tiles.hpp"
+#include "support/host_coders/jpeg_decoder.hpp"
 
 #pragma GCC diagnostic push
 #include "cuda/emulator/device_words.hpp"

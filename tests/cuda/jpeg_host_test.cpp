@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "cuda/jpeg/host_decoder.hpp"
 #include "cuda/jpeg_tiles.hpp"
 #include "slide/test_images.hpp"
+#include "support/host_coders/jpeg_decoder.hpp"
 #include "support/test_data.hpp"
 #include "support/wide.hpp"
 

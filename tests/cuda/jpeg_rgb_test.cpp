@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "cuda/jpeg/decoder_memory.hpp"
-#include "cuda/jpeg/host_decoder.hpp"
 #include "cuda/jpeg/jpeg_geometry.hpp"
 #include "cuda/jpeg/octets.hpp"
 #include "cuda/own_batch.hpp"
+#include "support/host_coders/jpeg_decoder.hpp"
 
 namespace slidestream::test {
 namespace {

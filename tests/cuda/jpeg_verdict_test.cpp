@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "cuda/jpeg/host_decoder.hpp"
 #include "cuda/jpeg/jpeg_batch.hpp"
 #include "cuda/jpeg_verdicts.hpp"
+#include "support/host_coders/jpeg_decoder.hpp"
 
 namespace slidestream::test {
 namespace {

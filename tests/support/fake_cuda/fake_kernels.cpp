@@ -10,12 +10,9 @@
 #include <stdexcept>
 #include <vector>
 
-#include "cuda/encode/host_encoder.hpp"
 #include "cuda/encode/jpeg_encoder.hpp"
-#include "cuda/jpeg/host_decoder.hpp"
 #include "cuda/jpeg/jpeg_batch_decoder.hpp"
 #include "cuda/jpeg2000/decoder_memory.hpp"
-#include "cuda/jpeg2000/host_decoder.hpp"
 #include "cuda/jpeg2000/jpeg2000_batch_decoder.hpp"
 #include "cuda/networks/labels.hpp"
 #include "cuda/networks/planes.hpp"
@@ -30,6 +27,9 @@
 #include "runtime/cuda/check.hpp"
 #include "spectrum/engine.hpp"
 #include "support/fake_cuda/fake_cuda.hpp"
+#include "support/host_coders/jpeg2000_decoder.hpp"
+#include "support/host_coders/jpeg_decoder.hpp"
+#include "support/host_coders/jpeg_encoder.hpp"
 
 namespace slidestream {
 namespace {

@@ -1,4 +1,4 @@
-#include "cuda/jpeg2000/host_decoder.hpp"
+#include "support/host_coders/jpeg2000_decoder.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "cuda/encode/host_encoder.hpp"
+#include "support/host_coders/jpeg_encoder.hpp"
 
 #include <cstring>
 #include <functional>

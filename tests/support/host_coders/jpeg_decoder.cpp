@@ -1,4 +1,4 @@
-#include "cuda/jpeg/host_decoder.hpp"
+#include "support/host_coders/jpeg_decoder.hpp"
 
 #include <algorithm>
 #include <cstring>
