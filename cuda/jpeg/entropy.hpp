@@ -141,8 +141,7 @@ struct alignas(16) CycleEntry {
   std::uint32_t then;  ///< bit 0: the lane waits for the inverse transform at its end; bits 16-31: address of the next
 };
 
-inline constexpr std::uint32_t most_cycle_entries = 2 * JpegCoding::most_blocks;
-inline constexpr std::uint32_t cycle_bytes = 512;
+inline constexpr std::uint32_t cycle_bytes = 512;  ///< twice `JpegCoding::most_blocks` entries find room
 
 /// Where things lie in an arena that begins at `base`, a multiple of 2048.
 struct ArenaLayout {

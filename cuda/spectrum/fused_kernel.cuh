@@ -34,7 +34,6 @@ constexpr int strip_rows = 128;
 constexpr int pairs = strip_rows / 2;
 constexpr int outputs = side / 2;           ///< of a pair, in one block
 constexpr int block_columns = outputs / 2;  ///< that one block transforms along y
-constexpr int values_per_thread = 64;
 
 /// Outputs of a strip's pairs, one row a pair. Within a row the place of output j is j ^ (row % 16): threads that read
 /// a column of 16 neighbouring rows find them in different banks.
