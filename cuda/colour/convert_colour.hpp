@@ -88,12 +88,6 @@ SLIDESTREAM_HOST_DEVICE Rgb coded(const std::uint32_t* codes, const ColourValues
           static_cast<std::uint8_t>(code_of_light(codes, light.blue))};
 }
 
-/// By tables, a matrix and nothing else: the definition of what `SharedColours` does.
-SLIDESTREAM_HOST_DEVICE Rgb converted_by_matrix(const ColourTables& tables, const float* factors, const Rgb& from) {
-  const ColourValues v = {tables.first[0][from.red], tables.first[1][from.green], tables.first[2][from.blue]};
-  return coded(tables.codes, {row_of(factors, v), row_of(factors + 3, v), row_of(factors + 6, v)});
-}
-
 template <class T>
 SLIDESTREAM_HOST_DEVICE const T* table_at(const ColourProgram& program, std::uint32_t offset) {
   return reinterpret_cast<const T*>(reinterpret_cast<const std::uint8_t*>(&program) + offset);
