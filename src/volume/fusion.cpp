@@ -36,41 +36,45 @@ void check_values(std::size_t values, const FragmentGrid& grid, int channels) {
   throw std::invalid_argument("values of another number of channels or samples");
 }
 
-/// A sample's place in one of the fragments that it lies in, along an axis.
-struct PlaceInFragment {
-  std::int64_t fragment = 0;
-  std::int64_t sample = 0;
+/// Samples along an axis that lie in the same fragments: those from `first` to before `last`.
+struct AxisRun {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  std::uint64_t fragments() const noexcept { return static_cast<std::uint64_t>(last - first); }
 };
 
-/// For each sample along an axis, the fragments that it lies in.
-std::vector<std::vector<PlaceInFragment>> fragments_at(const FragmentAxis& axis) {
-  std::vector<std::vector<PlaceInFragment>> at(static_cast<std::size_t>(axis.size));
-  for (std::int64_t i = 0; i < axis.count; ++i) {
-    const std::int64_t begin = std::max<std::int64_t>(axis.begin(i), 0);
-    const std::int64_t end = std::min(axis.begin(i) + axis.fragment, axis.size);
-    for (std::int64_t sample = begin; sample < end; ++sample) {
-      at[static_cast<std::size_t>(sample)].push_back({i, sample - axis.begin(i)});
-    }
+/// All samples of an axis, in order. They are many, and runs at most twice as many as fragments.
+std::vector<AxisRun> runs_of(const FragmentAxis& axis) {
+  std::vector<AxisRun> runs;
+  AxisRun run;
+  while (run.end < axis.size) {
+    run.begin = run.end;
+    while (run.last < axis.count && axis.begin(run.last) <= run.begin) ++run.last;
+    while (run.first < run.last && axis.begin(run.first) + axis.fragment <= run.begin) ++run.first;
+    run.end = run.last < axis.count ? axis.begin(run.last) : axis.size;
+    if (run.first < run.last) run.end = std::min(run.end, axis.begin(run.first) + axis.fragment);
+    runs.push_back(run);
   }
-  return at;
+  return runs;
 }
 
-/// For each sample along an axis, the end of the samples from it on that lie in the same fragments.
-std::vector<std::int64_t> ends_of_runs(const std::vector<std::vector<PlaceInFragment>>& at) {
-  std::vector<std::int64_t> ends(at.size());
-  for (std::size_t i = at.size(); i-- > 0;) {
-    const bool goes_on = i + 1 < at.size() && std::ranges::equal(at[i], at[i + 1], {}, &PlaceInFragment::fragment,
-                                                                 &PlaceInFragment::fragment);
-    ends[i] = goes_on ? ends[i + 1] : static_cast<std::int64_t>(i) + 1;
-  }
-  return ends;
+using GridRuns = std::array<std::vector<AxisRun>, 3>;
+
+GridRuns runs_of(const FragmentGrid& grid) {
+  return {runs_of(grid.axis(0)), runs_of(grid.axis(1)), runs_of(grid.axis(2))};
 }
 
-/// Fragments at each sample along an axis.
-std::vector<std::uint64_t> counts_at(const FragmentAxis& axis) {
-  std::vector<std::uint64_t> counts;
-  for (const auto& fragments : fragments_at(axis)) counts.push_back(fragments.size());
-  return counts;
+const AxisRun& run_at(const std::vector<AxisRun>& runs, std::int64_t sample) {
+  return *std::ranges::upper_bound(runs, sample, {}, &AxisRun::end);
+}
+
+/// First sample of each fragment along an axis.
+std::vector<std::int64_t> begins_of(const FragmentAxis& axis) {
+  std::vector<std::int64_t> begins;
+  for (std::int64_t i = 0; i < axis.count; ++i) begins.push_back(axis.begin(i));
+  return begins;
 }
 
 class Vote final : public Fusion {
@@ -80,8 +84,8 @@ class Vote final : public Fusion {
         output_(output),
         voxels_(static_cast<std::size_t>(count_of(grid.fragment()))),
         kept_(grid.count() * voxels_),
-        at_{fragments_at(grid.axis(0)), fragments_at(grid.axis(1)), fragments_at(grid.axis(2))},
-        ends_(ends_of_runs(at_[2])) {}
+        runs_(runs_of(grid)),
+        begins_{begins_of(grid.axis(0)), begins_of(grid.axis(1)), begins_of(grid.axis(2))} {}
 
   void put(std::size_t fragment, std::span<const float> values) override {
     check_values(values.size(), grid_, output_.channels);
@@ -98,17 +102,19 @@ class Vote final : public Fusion {
     std::ranges::copy(labels, kept(fragment).begin());
   }
 
-  void plane(std::int64_t z, std::span<std::uint16_t> labels) const override {
+  void planes(std::int64_t z, std::span<std::uint16_t> labels) const override {
     std::vector<std::uint32_t> votes(static_cast<std::size_t>(std::max(output_.most_label, output_.ignore)) + 1);
     std::vector<std::uint16_t> found;
     std::vector<const std::uint16_t*> rows;
-    std::uint16_t* to = labels.data();
-    for (std::int64_t y = 0; y < grid_.volume()[1]; ++y) {
-      for (std::int64_t x = 0; x < grid_.volume()[2];) {
-        find_rows(z, y, x, rows);
-        const std::int64_t count = ends_[static_cast<std::size_t>(x)] - x;
-        for (std::int64_t i = 0; i < count; ++i) *to++ = elect(rows, i, votes, found);
-        x += count;
+    for (auto to = labels.begin(); to != labels.end(); ++z) {
+      const AxisRun& in_z = run_at(runs_[0], z);
+      for (const AxisRun& in_y : runs_[1]) {
+        for (std::int64_t y = in_y.begin; y < in_y.end; ++y) {
+          for (const AxisRun& in_x : runs_[2]) {
+            find_rows({z, y, in_x.begin}, {in_z, in_y, in_x}, rows);
+            for (std::int64_t i = 0; i < in_x.end - in_x.begin; ++i) *to++ = elect(rows, i, votes, found);
+          }
+        }
       }
     }
   }
@@ -154,20 +160,24 @@ class Vote final : public Fusion {
   }
 
   /// The labels of a voxel and of those behind it along x, in each fragment that it lies in.
-  void find_rows(std::int64_t z, std::int64_t y, std::int64_t x, std::vector<const std::uint16_t*>& rows) const {
+  void find_rows(const Extent& voxel, const std::array<AxisRun, 3>& in, std::vector<const std::uint16_t*>& rows) const {
     rows.clear();
     const Extent& fragment = grid_.fragment();
-    for (const PlaceInFragment& in_z : at_[0][static_cast<std::size_t>(z)]) {
-      for (const PlaceInFragment& in_y : at_[1][static_cast<std::size_t>(y)]) {
-        const std::int64_t row_of_fragments =
-            (in_z.fragment * grid_.axis(1).count + in_y.fragment) * grid_.axis(2).count;
-        const std::int64_t row = (in_z.sample * fragment[1] + in_y.sample) * fragment[2];
-        for (const PlaceInFragment& in_x : at_[2][static_cast<std::size_t>(x)]) {
-          const auto labels = kept(static_cast<std::size_t>(row_of_fragments + in_x.fragment));
-          rows.push_back(labels.data() + row + in_x.sample);
+    for (std::int64_t k = in[0].first; k < in[0].last; ++k) {
+      for (std::int64_t j = in[1].first; j < in[1].last; ++j) {
+        const std::int64_t row_of_fragments = (k * grid_.axis(1).count + j) * grid_.axis(2).count;
+        const std::int64_t row = (sample(0, k, voxel) * fragment[1] + sample(1, j, voxel)) * fragment[2];
+        for (std::int64_t i = in[2].first; i < in[2].last; ++i) {
+          const auto labels = kept(static_cast<std::size_t>(row_of_fragments + i));
+          rows.push_back(labels.data() + row + sample(2, i, voxel));
         }
       }
     }
+  }
+
+  /// A voxel's sample of a fragment along an axis.
+  std::int64_t sample(std::size_t axis, std::int64_t fragment, const Extent& voxel) const {
+    return voxel[axis] - begins_[axis][static_cast<std::size_t>(fragment)];
   }
 
   /// `votes` are zeros, and are left so; `found` is scratch.
@@ -197,8 +207,8 @@ class Vote final : public Fusion {
   FragmentOutput output_;
   std::size_t voxels_;                      ///< of a fragment
   runtime::HostArray<std::uint16_t> kept_;  ///< labels by fragment
-  std::array<std::vector<std::vector<PlaceInFragment>>, 3> at_;
-  std::vector<std::int64_t> ends_;  ///< along x
+  GridRuns runs_;
+  std::array<std::vector<std::int64_t>, 3> begins_;  ///< of fragments along an axis
 };
 
 /// Values as samples from 0 to 65,535: fragment x channels. \return values outside the range. \throws Error
@@ -244,11 +254,22 @@ class Mean final : public Fusion {
         planes_(static_cast<std::size_t>(grid.volume()[0])),
         sums_(plane_ * static_cast<std::size_t>(output.channels), planes_at_once(grid), planes_.size()),
         labels_(plane_ * planes_.size()),
-        counts_{counts_at(grid.axis(0)), counts_at(grid.axis(1)), counts_at(grid.axis(2))} {
+        runs_(runs_of(grid)) {
     check_fusion(VolumeFusion::mean, grid);
-    for (std::size_t z = 0; z < planes_.size(); ++z) {
-      planes_[z].left = counts_[0][z] * static_cast<std::uint64_t>(grid.axis(1).count * grid.axis(2).count);
+    for (const AxisRun& run : runs_[0]) {
+      for (std::int64_t z = run.begin; z < run.end; ++z) {
+        planes_[static_cast<std::size_t>(z)].left =
+            run.fragments() * static_cast<std::uint64_t>(grid.axis(1).count * grid.axis(2).count);
+      }
     }
+  }
+
+  static std::uint64_t bytes_of(const FragmentGrid& grid, const FragmentOutput& output) noexcept {
+    const auto plane = static_cast<std::uint64_t>(grid.volume()[1] * grid.volume()[2]);
+    const std::uint64_t sums = plane * static_cast<std::uint64_t>(output.channels) * sizeof(std::uint32_t);
+    const auto planes = static_cast<std::uint64_t>(grid.volume()[0]);
+    return planes_at_once(grid) * (sums + sizeof(std::uint32_t*)) +
+           planes * (plane * sizeof(std::uint16_t) + sizeof(Plane));
   }
 
   void put(std::size_t fragment, std::span<const float> values) override {
@@ -260,8 +281,8 @@ class Mean final : public Fusion {
     for (std::int64_t z = planes.first; z < planes.first + planes.count; ++z) add_plane(z, from, samples);
   }
 
-  void plane(std::int64_t z, std::span<std::uint16_t> labels) const override {
-    std::ranges::copy(labels_of(static_cast<std::size_t>(z)), labels.begin());
+  void planes(std::int64_t z, std::span<std::uint16_t> labels) const override {
+    std::copy_n(labels_of(static_cast<std::size_t>(z)), labels.size(), labels.begin());
   }
 
  private:
@@ -291,29 +312,34 @@ class Mean final : public Fusion {
     std::uint32_t* sums = nullptr;  ///< y, x, channel; null where none was put, or all
   };
 
-  std::span<std::uint16_t> labels_of(std::size_t z) const { return std::span(labels_).subspan(z * plane_, plane_); }
+  std::uint16_t* labels_of(std::size_t z) const { return labels_.data() + z * plane_; }
 
   /// Labels take the place of sums, as no fragment can change them any more.
   void choose(std::size_t z) {
-    const auto channels = static_cast<std::size_t>(output_.channels);
-    const std::uint64_t n_z = counts_[0][z];
-    const std::uint32_t* sum = planes_[z].sums;
-    std::uint16_t* to = labels_of(z).data();
-    for (const std::uint64_t n_y : counts_[1]) {
-      for (const std::uint64_t n_x : counts_[2]) {
-        const std::uint64_t n = n_z * n_y * n_x;
-        std::uint64_t largest = 0;
-        std::uint16_t label = 0;
-        for (std::size_t channel = 0; channel < channels; ++channel) {
-          const std::uint64_t average = (2 * std::uint64_t{sum[channel]} + n) / (2 * n);
-          if (average > largest) label = static_cast<std::uint16_t>(channel);
-          largest = std::max(largest, average);
+    const std::uint64_t n_z = run_at(runs_[0], static_cast<std::int64_t>(z)).fragments();
+    const std::uint32_t* sums = planes_[z].sums;
+    std::uint16_t* to = labels_of(z);
+    for (const AxisRun& in_y : runs_[1]) {
+      for (std::int64_t y = in_y.begin; y < in_y.end; ++y) {
+        for (const AxisRun& in_x : runs_[2]) {
+          const std::uint64_t n = n_z * in_y.fragments() * in_x.fragments();
+          for (std::int64_t x = in_x.begin; x < in_x.end; ++x, sums += output_.channels) *to++ = label_of(sums, n);
         }
-        *to++ = label;
-        sum += channels;
       }
     }
     sums_.end(std::exchange(planes_[z].sums, nullptr));
+  }
+
+  /// The channel with the largest average. \param n  fragments in a sum
+  std::uint16_t label_of(const std::uint32_t* sums, std::uint64_t n) const {
+    std::uint64_t largest = 0;
+    std::uint16_t label = 0;
+    for (int channel = 0; channel < output_.channels; ++channel) {
+      const std::uint64_t average = (2 * std::uint64_t{sums[channel]} + n) / (2 * n);
+      if (average > largest) label = static_cast<std::uint16_t>(channel);
+      largest = std::max(largest, average);
+    }
+    return label;
   }
 
   FragmentGrid grid_;
@@ -321,8 +347,8 @@ class Mean final : public Fusion {
   std::size_t plane_;  ///< voxels of one
   std::vector<Plane> planes_;
   PlaneSums sums_;
-  runtime::HostArray<std::uint16_t> labels_;          ///< of planes that are whole
-  std::array<std::vector<std::uint64_t>, 3> counts_;  ///< fragments at each sample of an axis
+  runtime::HostArray<std::uint16_t> labels_;  ///< of planes that are whole
+  GridRuns runs_;
 };
 
 /// Fragments that count at a sample along an axis, with their weights.
@@ -385,13 +411,19 @@ class Blend final : public Fusion {
     values_ += static_cast<std::int64_t>(values.size());
   }
 
-  void plane(std::int64_t z, std::span<float> image) const override {
+  static std::uint64_t bytes_of_weights(const FragmentGrid& grid) noexcept {
+    const Extent& volume = grid.volume();
+    return static_cast<std::uint64_t>(volume[0] + volume[1] + volume[2]) * sizeof(AxisWeights);
+  }
+
+  void planes(std::int64_t z, std::span<float> image) const override {
     const double low = static_cast<double>(output_.low);
     const double step = (static_cast<double>(output_.high) - low) / static_cast<double>(most_sample);
-    float* to = image.data();
-    for (std::int64_t y = 0; y < grid_.volume()[1]; ++y) {
-      for (std::int64_t x = 0; x < grid_.volume()[2]; ++x) {
-        *to++ = static_cast<float>(low + static_cast<double>(blended(z, y, x)) * step);
+    for (auto to = image.begin(); to != image.end(); ++z) {
+      for (std::int64_t y = 0; y < grid_.volume()[1]; ++y) {
+        for (std::int64_t x = 0; x < grid_.volume()[2]; ++x) {
+          *to++ = static_cast<float>(low + static_cast<double>(blended(z, y, x)) * step);
+        }
       }
     }
   }
@@ -444,11 +476,11 @@ void Fusion::put_labels(std::size_t /*fragment*/, std::span<const std::uint16_t>
   throw std::logic_error("this fusion takes no labels");
 }
 
-void Fusion::plane(std::int64_t /*z*/, std::span<std::uint16_t> /*labels*/) const {
+void Fusion::planes(std::int64_t /*z*/, std::span<std::uint16_t> /*labels*/) const {
   throw std::logic_error("this fusion gives no labels");
 }
 
-void Fusion::plane(std::int64_t /*z*/, std::span<float> /*image*/) const {
+void Fusion::planes(std::int64_t /*z*/, std::span<float> /*image*/) const {
   throw std::logic_error("this fusion gives no image");
 }
 
@@ -481,19 +513,17 @@ void check_fusion(VolumeFusion fusion, const FragmentGrid& grid) {
   // Sums have 32 bits.
   constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max() / 65535;
   std::uint64_t overlap = 1;
-  for (std::size_t axis = 0; axis < 3; ++axis) overlap *= std::ranges::max(counts_at(grid.axis(axis)));
+  for (const auto& runs : runs_of(grid))
+    overlap *= std::ranges::max_element(runs, {}, &AxisRun::fragments)->fragments();
   if (overlap <= most) return;
   throw Error("scores of " + std::to_string(overlap) + " fragments can't be averaged; expected at most " +
               std::to_string(most) + " that overlap");
 }
 
 std::uint64_t fusion_bytes(VolumeFusion fusion, const FragmentGrid& grid, const FragmentOutput& output) noexcept {
-  if (fusion == VolumeFusion::mean) {
-    const auto plane = static_cast<std::uint64_t>(grid.volume()[1] * grid.volume()[2]);
-    return plane * planes_at_once(grid) * static_cast<std::uint64_t>(output.channels) * sizeof(std::uint32_t) +
-           static_cast<std::uint64_t>(count_of(grid.volume())) * sizeof(std::uint16_t);
-  }
-  return static_cast<std::uint64_t>(count_of(grid.fragment())) * grid.count() * sizeof(std::uint16_t);
+  if (fusion == VolumeFusion::mean) return Mean::bytes_of(grid, output);
+  const std::uint64_t kept = static_cast<std::uint64_t>(count_of(grid.fragment())) * grid.count();
+  return kept * sizeof(std::uint16_t) + (fusion == VolumeFusion::blend ? Blend::bytes_of_weights(grid) : 0);
 }
 
 }  // namespace slidestream::volume

@@ -31,7 +31,7 @@ struct FragmentOutput {
   const char* activation_name = "model.activation";
 };
 
-/// Puts the fragments of one volume together. Thread-safe: `put` for different fragments; then `plane`, once all
+/// Puts the fragments of one volume together. Thread-safe: `put` for different fragments; then `planes`, once all
 /// fragments were put.
 class Fusion {
  public:
@@ -42,10 +42,11 @@ class Fusion {
   virtual void put(std::size_t fragment, std::span<const float> values) = 0;
   /// The same of a fragment whose labels are known: of `make_vote`. \param labels  fragment, each a channel
   virtual void put_labels(std::size_t fragment, std::span<const std::uint16_t> labels);
-  /// One plane of labels, y by x; of a fusion that gives labels.
-  virtual void plane(std::int64_t z, std::span<std::uint16_t> labels) const;
-  /// One plane of an image, y by x; of a fusion that gives an image.
-  virtual void plane(std::int64_t z, std::span<float> image) const;
+  /// Labels of whole planes from `z` on, z by y by x; of a fusion that gives labels. A call takes some time beside that
+  /// for its samples.
+  virtual void planes(std::int64_t z, std::span<std::uint16_t> labels) const;
+  /// Samples of whole planes; of a fusion that gives an image.
+  virtual void planes(std::int64_t z, std::span<float> image) const;
   /// The share of the values that were put, after the activation, which the image has clamped to the range. 0 of a
   /// fusion that gives labels.
   virtual double clamped_share() const noexcept { return 0.0; }

@@ -1,10 +1,9 @@
 #include "volume/resample.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <slidestream/error.hpp>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "config/toml_text.hpp"
 
@@ -12,8 +11,6 @@ namespace slidestream::volume {
 namespace {
 
 constexpr double most_samples = 32768.0;
-/// Each has a number in memory.
-constexpr std::int64_t most_of_scan = std::int64_t{1} << 20;
 constexpr std::array<const char*, 3> axis_names = {"z", "y", "x"};
 
 bool is_length(double value) { return std::isfinite(value) && value > 0.0; }
@@ -26,33 +23,26 @@ Resampling::Resampling(const Extent& scan, const Spacing& own, const Spacing& wa
       throw Error("its header says no length of voxels along " + std::string(axis_names[axis]) +
                   ", which volume.spacing wants");
     }
-    if (scan[axis] > most_of_scan) {
-      throw Error("it has " + std::to_string(scan[axis]) + " samples along " + axis_names[axis] +
-                  ", and volume.spacing takes 1,048,576");
-    }
-    const std::int64_t last = scan[axis] - 1;
-    const double to_grid = own[axis] / wanted[axis];
-    const double to_scan = wanted[axis] / own[axis];
-    const double samples = std::floor(static_cast<double>(last) * to_grid + 0.5) + 1.0;
-    if (!(samples <= most_samples) || !is_length(to_scan)) {
+    to_grid_[axis] = own[axis] / wanted[axis];
+    to_scan_[axis] = wanted[axis] / own[axis];
+    const double samples = std::floor(static_cast<double>(scan[axis] - 1) * to_grid_[axis] + 0.5) + 1.0;
+    if (!(samples <= most_samples) || !is_length(to_scan_[axis])) {
       throw Error("volume.spacing would make more than 32,768 samples along " + std::string(axis_names[axis]) +
                   " of its " + std::to_string(scan[axis]) + ", which are " + to_toml_number(own[axis]) + " mm apart");
     }
     grid_[axis] = static_cast<std::int64_t>(samples);
-    for (std::int64_t i = 0; i < grid_[axis]; ++i) {
-      const double at = std::min(static_cast<double>(i) * to_scan, static_cast<double>(last));
-      Between between;
-      between.low = static_cast<std::int64_t>(std::floor(at));
-      between.high = std::min(between.low + 1, last);
-      between.of_high = at - std::floor(at);
-      between.of_low = 1.0 - between.of_high;
-      between_[axis].push_back(between);
-    }
-    for (std::int64_t i = 0; i <= last; ++i) {
-      const double at = std::ceil(static_cast<double>(i) * to_grid - 0.5);
-      nearest_[axis].push_back(std::clamp<std::int64_t>(static_cast<std::int64_t>(at), 0, grid_[axis] - 1));
-    }
   }
+}
+
+Resampling::Between Resampling::between(std::size_t axis, std::int64_t sample) const noexcept {
+  const std::int64_t last = scan_[axis] - 1;
+  const double at = std::min(static_cast<double>(sample) * to_scan_[axis], static_cast<double>(last));
+  Between between;
+  between.low = static_cast<std::int64_t>(std::floor(at));
+  between.high = std::min(between.low + 1, last);
+  between.of_high = at - std::floor(at);
+  between.of_low = 1.0 - between.of_high;
+  return between;
 }
 
 void Resampling::cut(std::span<float> to, std::span<const float> scan, const FragmentGrid& fragments,
@@ -70,24 +60,23 @@ void Resampling::cut(std::span<float> to, std::span<const float> scan, const Fra
   const auto mixed = [](const Between& by, double low, double high) {
     return low * by.of_low + (by.of_high == 0.0 ? std::copysign(0.0, high) : high * by.of_high);
   };
-  const auto at = [&](std::size_t axis, std::int64_t sample) -> const Between& {
-    return between_[axis][static_cast<std::size_t>(from[axis] + sample)];
-  };
+  const auto at = [&](std::size_t axis, std::int64_t sample) { return between(axis, from[axis] + sample); };
+  std::vector<Between> columns;
+  for (std::int64_t i = 0; i < ranges[2].count; ++i) columns.push_back(at(2, ranges[2].first + i));
   const auto row_of = [&](std::int64_t z, std::int64_t y) { return scan.data() + (z * scan_[1] + y) * scan_[2]; };
   for (std::int64_t z = ranges[0].first; z < ranges[0].first + ranges[0].count; ++z) {
-    const Between& in_z = at(0, z);
+    const Between in_z = at(0, z);
     for (std::int64_t y = ranges[1].first; y < ranges[1].first + ranges[1].count; ++y) {
-      const Between& in_y = at(1, y);
+      const Between in_y = at(1, y);
       const std::array<const float*, 4> rows = {row_of(in_z.low, in_y.low), row_of(in_z.low, in_y.high),
                                                 row_of(in_z.high, in_y.low), row_of(in_z.high, in_y.high)};
-      float* const made = to.data() + (z * size[1] + y) * size[2];
-      for (std::int64_t x = ranges[2].first; x < ranges[2].first + ranges[2].count; ++x) {
-        const Between& in_x = at(2, x);
+      float* made = to.data() + (z * size[1] + y) * size[2] + ranges[2].first;
+      for (const Between& in_x : columns) {
         std::array<double, 4> along_x;
         for (std::size_t i = 0; i < rows.size(); ++i) {
           along_x[i] = mixed(in_x, static_cast<double>(rows[i][in_x.low]), static_cast<double>(rows[i][in_x.high]));
         }
-        made[x] =
+        *made++ =
             static_cast<float>(mixed(in_z, mixed(in_y, along_x[0], along_x[1]), mixed(in_y, along_x[2], along_x[3])));
       }
     }

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "volume/fragments.hpp"
 
@@ -21,8 +23,7 @@ using Spacing = std::array<double, 3>;
 class Resampling {
  public:
   /// \param scan  samples. \param own  the scan's spacing. \param wanted  spacing of the grid that networks see
-  /// \throws Error without the file's name: a spacing isn't above 0 and finite, or gives too many samples; so does the
-  /// scan
+  /// \throws Error without the file's name: a spacing isn't above 0 and finite, or gives too many samples
   Resampling(const Extent& scan, const Spacing& own, const Spacing& wanted);
 
   /// Samples of the grid that networks see: floor((W - 1) r + 1/2) + 1 of W, for r = own / wanted.
@@ -35,8 +36,11 @@ class Resampling {
   void cut(std::span<float> to, std::span<const float> scan, const FragmentGrid& fragments, std::size_t fragment,
            float fill) const;
 
-  /// The sample of `grid` that is nearest to each of the scan along an axis; of two the lower.
-  const std::vector<std::int64_t>& nearest(std::size_t axis) const noexcept { return nearest_[axis]; }
+  /// The sample of `grid` that is nearest to one of the scan along an axis; of two the lower.
+  std::int64_t nearest(std::size_t axis, std::int64_t sample) const noexcept {
+    const double at = std::ceil(static_cast<double>(sample) * to_grid_[axis] - 0.5);
+    return std::clamp<std::int64_t>(static_cast<std::int64_t>(at), 0, grid_[axis] - 1);
+  }
 
  private:
   /// Between two samples of the scan.
@@ -47,10 +51,13 @@ class Resampling {
     double of_high = 0.0;
   };
 
+  /// Where a sample of `grid` lies along an axis.
+  Between between(std::size_t axis, std::int64_t sample) const noexcept;
+
   Extent scan_;
   Extent grid_{};
-  std::array<std::vector<Between>, 3> between_;  ///< by sample of `grid`
-  std::array<std::vector<std::int64_t>, 3> nearest_;
+  std::array<double, 3> to_grid_{};  ///< samples of `grid` for one of the scan
+  std::array<double, 3> to_scan_{};
 };
 
 }  // namespace slidestream::volume

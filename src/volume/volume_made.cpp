@@ -7,9 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <filesystem>
-#include <numeric>
 #include <slidestream/error.hpp>
 #include <span>
 #include <string>
@@ -24,19 +22,31 @@
 namespace slidestream::volume {
 namespace {
 
-/// Calls `make` for each plane, by all threads. What else waits isn't taken up meanwhile: it may take long.
+/// Samples that are made at a time, or one plane: as many as there may be labels, which take some time each.
+constexpr std::int64_t samples_at_a_time = 65536;
+
+/// Calls `make` for planes from one to before another, by all threads. What else waits isn't taken up meanwhile: it may
+/// take long.
 template <class Make>
 void for_planes(const Extent& volume, const Make& make) {
-  tbb::this_task_arena::isolate(
-      [&] { tbb::parallel_for(std::int64_t{0}, volume[0], [&](std::int64_t z) { make(z); }); });
+  const std::int64_t planes = std::max<std::int64_t>(samples_at_a_time / (volume[1] * volume[2]), 1);
+  tbb::this_task_arena::isolate([&] {
+    tbb::parallel_for(std::int64_t{0}, volume[0], planes,
+                      [&](std::int64_t z) { make(z, std::min(z + planes, volume[0])); });
+  });
 }
 
-/// For each sample of the scan along an axis, the one that networks saw.
-std::vector<std::int64_t> seen_as(const VolumeWork& work, std::size_t axis) {
-  if (work.resampling != nullptr) return work.resampling->nearest(axis);
-  std::vector<std::int64_t> same(static_cast<std::size_t>(work.grid->volume()[axis]));
-  std::iota(same.begin(), same.end(), std::int64_t{0});
-  return same;
+/// The first of `count` samples that networks saw as `least` or a later one. \param seen_as  it ascends
+template <class SeenAs>
+std::int64_t first_seen_from(std::int64_t least, std::int64_t count, const SeenAs& seen_as) {
+  std::int64_t begin = 0;
+  while (count > 0) {
+    const std::int64_t half = count / 2;
+    const bool is_below = seen_as(begin + half) < least;
+    if (is_below) begin += half + 1;
+    count = is_below ? count - half - 1 : half;
+  }
+  return begin;
 }
 
 }  // namespace
@@ -46,42 +56,43 @@ void make_image(VolumeWork& work) {
   const auto plane = static_cast<std::size_t>(volume[1] * volume[2]);
   work.made = runtime::HostArray<std::byte>(static_cast<std::size_t>(count_of(volume)) * sizeof(float));
   const std::span<float> all(reinterpret_cast<float*>(work.made.data()), static_cast<std::size_t>(count_of(volume)));
-  for_planes(volume,
-             [&](std::int64_t z) { work.fusion->plane(z, all.subspan(static_cast<std::size_t>(z) * plane, plane)); });
+  for_planes(volume, [&](std::int64_t z, std::int64_t end) {
+    work.fusion->planes(z, all.subspan(static_cast<std::size_t>(z) * plane, static_cast<std::size_t>(end - z) * plane));
+  });
   work.result.values.push_back({clamped_figure, work.fusion->clamped_share()});
 }
 
 void make_labels(VolumeWork& work, ScalarType sample) {
   const Extent& seen = work.grid->volume();
-  const std::vector<std::int64_t> in_z = seen_as(work, 0);
-  const std::vector<std::int64_t> in_y = seen_as(work, 1);
-  const std::vector<std::int64_t> in_x = seen_as(work, 2);
+  const Extent scan = {work.header.size[2], work.header.size[1], work.header.size[0]};
+  // What networks saw in the place of a sample of the scan.
+  const auto seen_as = [&work](std::size_t axis, std::int64_t i) {
+    return work.resampling != nullptr ? work.resampling->nearest(axis, i) : i;
+  };
   const bool narrow = sample == ScalarType::uint8;
   const std::size_t width = narrow ? sizeof(std::uint8_t) : sizeof(std::uint16_t);
-  const std::size_t plane_bytes = in_y.size() * in_x.size() * width;
-  work.made = runtime::HostArray<std::byte>(in_z.size() * plane_bytes);
+  const std::size_t plane_bytes = static_cast<std::size_t>(scan[1] * scan[2]) * width;
+  work.made = runtime::HostArray<std::byte>(static_cast<std::size_t>(scan[0]) * plane_bytes);
   std::vector<std::atomic<std::uint64_t>> counts(std::size_t{1} << (8 * width));
-  for_planes(seen, [&](std::int64_t z) {
-    // Planes of the scan that are nearest to this one: `in_z` ascends.
-    const auto [begin, end] = std::equal_range(in_z.begin(), in_z.end(), z);
+  for_planes(seen, [&](std::int64_t from, std::int64_t to) {
+    const auto in_z = [&seen_as](std::int64_t z) { return seen_as(0, z); };
+    const std::int64_t begin = first_seen_from(from, scan[0], in_z);
+    const std::int64_t end = first_seen_from(to, scan[0], in_z);
     if (begin == end) return;
-    const auto planes = static_cast<std::size_t>(end - begin);
-    std::vector<std::uint16_t> labels(static_cast<std::size_t>(seen[1] * seen[2]));
-    work.fusion->plane(z, std::span<std::uint16_t>(labels));
+    std::vector<std::uint16_t> labels(static_cast<std::size_t>((to - from) * seen[1] * seen[2]));
+    work.fusion->planes(from, std::span<std::uint16_t>(labels));
     std::vector<std::uint64_t> found(counts.size());
-    const auto first = static_cast<std::size_t>(begin - in_z.begin());
-    std::byte* to = work.made.data() + first * plane_bytes;
-    for (const std::int64_t y : in_y) {
-      const std::uint16_t* const row = labels.data() + y * seen[2];
-      for (const std::int64_t x : in_x) {
-        const std::uint16_t label = row[x];
-        found[label] += planes;
-        *to++ = static_cast<std::byte>(label & 0xff);
-        if (!narrow) *to++ = static_cast<std::byte>(label >> 8);
+    std::byte* made = work.made.data() + static_cast<std::size_t>(begin) * plane_bytes;
+    for (std::int64_t z = begin; z < end; ++z) {
+      for (std::int64_t y = 0; y < scan[1]; ++y) {
+        const std::uint16_t* const row = labels.data() + ((in_z(z) - from) * seen[1] + seen_as(1, y)) * seen[2];
+        for (std::int64_t x = 0; x < scan[2]; ++x) {
+          const std::uint16_t label = row[seen_as(2, x)];
+          ++found[label];
+          *made++ = static_cast<std::byte>(label & 0xff);
+          if (!narrow) *made++ = static_cast<std::byte>(label >> 8);
+        }
       }
-    }
-    for (std::size_t i = 1; i < planes; ++i, to += plane_bytes) {
-      std::memcpy(to, work.made.data() + first * plane_bytes, plane_bytes);
     }
     for (std::size_t label = 0; label < found.size(); ++label) {
       if (found[label] > 0) counts[label] += found[label];
