@@ -23,9 +23,6 @@ std::string statistics_text(const SpectrumSums& sums, const char* unit, const St
   return fixed(sums.mean(), 4) + (style.unicode ? " \u00b1 " : " +- ") + fixed(sums.standard_deviation(), 4) + unit;
 }
 
-/// What the run is over.
-std::string thing_of(const Config& config) { return config.operators.runs("volume") ? "volume" : "slide"; }
-
 std::string size_text(const SlideResult& slide) {
   std::string text = std::to_string(slide.width) + " x " + std::to_string(slide.height);
   const auto depth = std::ranges::find(slide.values, std::string(volume::depth_figure), &NamedValue::name);
@@ -140,11 +137,11 @@ std::string places_text(const Config& config, const Corpus& corpus) {
   return text;
 }
 
-std::string speed_text(const RunResult& result, const Corpus& corpus, std::size_t skipped) {
+std::string speed_text(const Config& config, const RunResult& result, const Corpus& corpus, std::size_t skipped) {
   std::string text = seconds_text(result.seconds);
   const std::size_t ended = corpus.done + corpus.failed - std::min(skipped, corpus.done);
   if (result.seconds <= 0 || ended == 0) return text;
-  text += ", " + seconds_text(result.seconds / static_cast<double>(ended)) + " per slide";
+  text += ", " + seconds_text(result.seconds / static_cast<double>(ended)) + " per " + thing_of(config);
   const auto read = std::ranges::find(result.stages, "read", &StageReport::name);
   if (read != result.stages.end() && read->bytes > 0) {
     text += ", " + bytes_text(static_cast<double>(read->bytes) / result.seconds) + "/s read";
@@ -189,12 +186,14 @@ std::string unfinished_text(const Config& config, const Corpus& corpus, const Un
 
 }  // namespace
 
+std::string thing_of(const Config& config) { return config.operators.runs("volume") ? "volume" : "slide"; }
+
 std::string summary_text(const Config& config, const RunResult& result, const Corpus& corpus, std::size_t skipped,
                          const Style& style, const Unfinished& unfinished) {
   return style.bold("done") + "     " + made_text(config, corpus, skipped, style, unfinished) + "\n" +
          style.bold("where") + "    " + places_text(config, corpus) + "\n" + style.bold("speed") + "    " +
-         speed_text(result, corpus, skipped) + "\n" + style.bold("failed") + "   " + failed_text(corpus, style) +
-         unfinished_text(config, corpus, unfinished, style);
+         speed_text(config, result, corpus, skipped) + "\n" + style.bold("failed") + "   " +
+         failed_text(corpus, style) + unfinished_text(config, corpus, unfinished, style);
 }
 
 std::string statistics_of_run_text(const Config& config, const RunResult& result, const Corpus& corpus, int width,

@@ -12,6 +12,9 @@
 
 namespace slidestream::cli {
 
+/// What a run of that configuration is over: "slide" or "volume".
+std::string thing_of(const Config& config);
+
 /// Slides without a result, and files that aren't found of those with one.
 struct Unfinished {
   std::size_t slides = 0;

@@ -124,13 +124,16 @@ Json status_json(const LedgerStatus& status, const std::optional<ToldProgress>& 
           {"progress", told ? told->json : Json()}};
 }
 
+const char* things_of(const LedgerStatus& status) { return status.of_volumes ? "volumes" : "slides"; }
+
 std::string damage_text(const LedgerStatus& status, const Style& style) {
   std::string text;
   for (const LedgerStatus::Damage& damage : status.damage) {
     text += style.red("damaged") + "   " + damage.what + ": " + count_text(damage.count) + "\n";
   }
   if (!text.empty() && status.unchecked > 0) {
-    text += "          slides that ended, and weren't checked: " + count_text(status.unchecked) + "\n";
+    text += std::string("          ") + things_of(status) +
+            " that ended, and weren't checked: " + count_text(status.unchecked) + "\n";
   }
   return text;
 }
@@ -182,7 +185,8 @@ void write_json(StatusReader& reader, const std::optional<ToldProgress>& told) {
 std::string head_text(const LedgerStatus& status, const Style& style) {
   std::string text = style.bold("state") + "     " + state_of(status);
   if (status.owner) text += " (" + printable(status.owner->process.name()) + ")";
-  text += "\n" + style.bold("slides") + "    " + count_text(status.done) + " of " + count_text(status.slides) + " done";
+  text += "\n" + style.bold(things_of(status)) + (status.of_volumes ? "   " : "    ") + count_text(status.done) +
+          " of " + count_text(status.slides) + " done";
   if (status.failed > 0) text += ", " + style.red(count_text(status.failed) + " failed");
   if (status.running > 0) text += ", " + count_text(status.running) + " running";
   if (status.pending > 0) text += ", " + count_text(status.pending) + " to do";

@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/report.hpp"
 #include "cli/signals.hpp"
 #include "cli/terminal.hpp"
 #include "config/printable.hpp"
@@ -294,15 +295,16 @@ std::string advice(std::size_t differing, std::size_t not_read, bool is_joined, 
 
 /// Says of how many slides nothing was verified.
 void tell_undone(report::RunReader& reader) {
+  const std::string thing = thing_of(reader.config());
   if (const std::uint64_t others = reader.of_others(); others > 0) {
     spdlog::warn("{} of earlier runs here {} now: nothing of {} was verified; verify {}, or the merged folder",
-                 count_of(others, "slide"), others == 1 ? "is another shard's" : "are other shards'",
+                 count_of(others, thing), others == 1 ? "is another shard's" : "are other shards'",
                  others == 1 ? "it" : "them", others == 1 ? "that shard's folder" : "those shards' folders");
   }
   const std::uint64_t failed = reader.failed();
   const std::uint64_t left = reader.unfinished() + failed;
   if (left == 0) return;
-  spdlog::warn("{} {} done{}: nothing of {} was verified", count_of(left, "slide"), left == 1 ? "isn't" : "aren't",
+  spdlog::warn("{} {} done{}: nothing of {} was verified", count_of(left, thing), left == 1 ? "isn't" : "aren't",
                failed > 0 ? " (" + count_text(failed) + " failed)" : "", left == 1 ? "it" : "them");
 }
 
@@ -387,7 +389,7 @@ int verify(const VerifyOptions& options) {
   const std::size_t written = all - unwritten;
   if (!options.quiet) {
     std::cout << count_text(written - differing - not_read) << " of " << count_text(written)
-              << (written == 1 ? " file" : " files") << " of " << count_of(slides, "slide")
+              << (written == 1 ? " file" : " files") << " of " << count_of(slides, thing_of(reader.config()))
               << (all == 1 ? " is" : " are") << " as written"
               << advice(differing, not_read, reader.is_joined(), is_set_aside(folder)) << '\n';
   }

@@ -48,6 +48,12 @@ std::string possible(const std::string& column) {
 /// A sum that is never too large: the largest integer takes its place.
 std::string sum_of(const std::string& column) { return "CAST(total(" + possible(column) + ") AS INTEGER)"; }
 
+bool is_of_volumes(Database& database) {
+  Statement select(database,
+                   "SELECT EXISTS (SELECT 1 FROM settings WHERE name = 'operators.run' AND value = '[\"volume\"]')");
+  return select.step() && select.integer(0) != 0;
+}
+
 /// Sizes that no file has count as nothing, and as damage.
 void count_states(Database& database, LedgerStatus& status) {
   Statement select(database,
@@ -299,6 +305,7 @@ void check_holds_run(Database& database) {
 StatusReader::StatusReader(const std::filesystem::path& folder, std::int64_t most_checked)
     : database_(open_to_read(folder / ledger_name)) {
   database_->execute("BEGIN");
+  status_.of_volumes = is_of_volumes(*database_);
   count_states(*database_, status_);
   count_artifacts(*database_, status_);
   check_ledger(*database_, most_checked, status_);

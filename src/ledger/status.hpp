@@ -20,6 +20,7 @@ class Database;
 
 /// How far a run is, as its ledger says at one moment.
 struct LedgerStatus {
+  bool of_volumes = false;   ///< "slides" are 3-D images
   std::uint64_t slides = 0;  ///< of this shard
   std::uint64_t other_shards = 0;
   std::uint64_t done = 0;

@@ -167,6 +167,9 @@ TEST_CASE("rows of volumes have their depth, and the summary names volumes") {
   CHECK(left.starts_with("done     1 of 2 volumes\n"));
   CHECK(left.ends_with("\nleft     1 of 2 volumes\n"));
   CHECK(stats.find("\nhead.nii.gz  156 x 220 x 172  ") != std::string::npos);
+  run.seconds = 4;
+  CHECK(summary_text(config, run, corpus, 0, Style{}).find("\nspeed    4.00 s, 4.00 s per volume\n") !=
+        std::string::npos);
 }
 
 TEST_CASE("the summary of a merge says which share of the slides is missing") {

@@ -6,8 +6,11 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "config/toml_text.hpp"
 #include "ledger/fingerprint.hpp"
 #include "ledger/preview.hpp"
 #include "ledger/schema.hpp"
@@ -136,6 +139,16 @@ TEST_CASE("another configuration is refused with the key and both values") {
   CHECK(Ledger::move_aside(config, {}).empty());
   CHECK(fs::exists(folder / "out/earlier-1/run.sqlite"));
   CHECK(fs::exists(folder / "out/earlier-2/run.sqlite"));
+}
+
+TEST_CASE("a status knows what the run is over") {
+  const TemporaryFolder folder;
+  { Ledger(ledger_config(folder / "out")).begin(make_files(folder, 1), false); }
+  CHECK_FALSE(read_status(folder / "out").of_volumes);
+  CHECK(to_toml_value(std::vector<std::string>{"volume"}) == R"(["volume"])");
+  tamper_settings(folder / "out/run.sqlite",
+                  R"(UPDATE settings SET value = '["volume"]' WHERE name = 'operators.run')");
+  CHECK(read_status(folder / "out").of_volumes);
 }
 
 TEST_CASE("networks are as they were where their bytes are, whatever times say that can be put back") {

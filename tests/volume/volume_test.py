@@ -642,10 +642,11 @@ class Words(Volumes):
     def test_other_commands_read_the_results(self):
         out = self.folder / "read"
         self.must(*self.scans, "--networks", self.folder / "nets", "-o", out, *settings())
-        for words in (("status", out), ("verify", out)):
-            done = subprocess.run([command()[0], *map(str, words)], capture_output=True, text=True, timeout=time_limit(100),
+        for words, told in (("status", "\nvolumes   4 of 4 done\n"), ("verify", " files of 4 volumes are as written")):
+            done = subprocess.run([PIPELINE, words, out], capture_output=True, text=True, timeout=time_limit(100),
                                   env=ENVIRONMENT, check=False)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertIn(told, done.stdout)
         page = self.folder / "report.html"
         done = subprocess.run([PIPELINE, "report", out, "--html", page], capture_output=True, text=True, timeout=time_limit(100),
                               env=ENVIRONMENT, check=False)
