@@ -93,20 +93,13 @@ class GraphReader : private OnnxFields {
     return for_fields(graph.at, graph.end(), [this](const GraphField& field) {
       if (field.number == 5) return tensors_.push_back(field), true;
       if (field.number == 10) return true;  // describes it
-      if (field.number == 1 && !find_uses(field, 0)) return false;
-      return (field.number != 12 || find_name(field)) && add(field);
+      return find_uses_of(field, 0) && add(field);
     });
   }
 
-  /// What a graph gives may be of any use. \param output  with its name in field 1
-  bool find_name(const GraphField& output) {
-    return for_fields(output.at, output.end(), [this](const GraphField& field) {
-      std::string name;
-      if (field.number != 1) return true;
-      if (!value_of(field, name)) return false;
-      used_otherwise_.insert(std::move(name));
-      return true;
-    });
+  /// By a field of a graph: a node, or what the graph gives, which may be of any use. Field 1 of both has names.
+  bool find_uses_of(const GraphField& field, int depth) {
+    return (field.number != 1 && field.number != 12) || find_uses(field, depth);
   }
 
   bool find_uses(const GraphField& node, int depth) {
@@ -132,9 +125,7 @@ class GraphReader : private OnnxFields {
   bool find_inner_uses(const GraphField& attribute, int depth) {
     return for_fields(attribute.at, attribute.end(), [&](const GraphField& graph) {
       if (graph.number != 6 && graph.number != 11) return true;
-      return for_fields(graph.at, graph.end(), [&](const GraphField& field) {
-        return field.number == 1 ? find_uses(field, depth + 1) : field.number != 12 || find_name(field);
-      });
+      return for_fields(graph.at, graph.end(), [&](const GraphField& field) { return find_uses_of(field, depth + 1); });
     });
   }
 
