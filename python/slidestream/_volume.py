@@ -155,6 +155,12 @@ def _planes(values: Any, shape: Tuple[int, ...], fusion: str) -> numpy.typing.ND
     return planes
 
 
+def _check_ignore(ignore: Optional[int], sample: str) -> None:
+    """Raises ConfigError."""
+    if ignore is not None and not 0 <= ignore <= _MOST[sample]:
+        raise ConfigError(f"ignore is {shown(ignore)}; expected 0 to {_MOST[sample]}")
+
+
 def map_volume(
     function: Callable[[numpy.typing.NDArray[numpy.float32]], Any],
     volumes: Union[Path, Iterable[Path]],
@@ -223,6 +229,7 @@ def map_volume(
     if ignore is not None:
         ignore = whole("ignore", ignore)
     _core.check_scores(fusion=fusion, activation=activation, range=limits, ignore=ignore, has_sample=sample is not None)
+    _check_ignore(ignore, sample or "uint16")
     folder = pathlib.Path(path_text(out))
     paths, warnings, refusal = _core.volume_inputs([path_text(path) for path in paths_of(volumes)])
     for warning in warnings:
@@ -263,9 +270,7 @@ def map_volume(
                     raise ConfigError(f"the function gave {channels} channels; expected at most 65,535")
                 if not labels and fusion != "blend" and channels > 256 and not wide:
                     raise ConfigError(f"the function gave {channels} channels; sample='uint8' holds 256 classes")
-                most = _MOST["uint16" if wide else "uint8"]
-                if ignore is not None and not 0 <= ignore <= most:
-                    raise ConfigError(f"ignore is {shown(ignore)}; expected 0 to {most}")
+                _check_ignore(ignore, "uint16" if wide else "uint8")
                 volume.begin(fusion=fusion, labels=labels, channels=channels, wide=wide, ignore=ignore, activation=activation,
                              range=(0.0, 1.0) if limits is None else limits)
             elif len(planes) != channels:

@@ -91,6 +91,11 @@ def test_wide_labels_and_those_that_are_ignored(head, tmp_path):
     numpy.testing.assert_array_equal(labels, samples_of(head).clip(0))
     _, labels = mapped(head, tmp_path / "ignored", lambda part: numpy.full(part.shape, 7, "u1"), ignore=7)
     assert set(labels.ravel()) == {7}
+    for sample, ignore, most in ("uint8", 256, 255), ("uint16", 65536, 65535), (None, 65536, 65535), (None, -1, 65535):
+        with pytest.raises(ss.ConfigError, match=f"ignore is {ignore}; expected 0 to {most}"):
+            mapped(head, tmp_path / "none", lambda part: pytest.fail("called"), ignore=ignore, sample=sample)
+    with pytest.raises(ss.ConfigError, match="ignore is 256; expected 0 to 255"):
+        mapped(head, tmp_path / "none", lambda part: numpy.zeros(part.shape, "u1"), ignore=256)
 
 
 def test_values_become_float32_first(head, tmp_path):
