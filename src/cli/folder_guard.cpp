@@ -19,6 +19,7 @@
 #include "ledger/start_notes.hpp"
 #include "sink/deep_zoom.hpp"
 #include "sink/file_digest.hpp"
+#include "sink/file_marks.hpp"
 #include "sink/partial_folder.hpp"
 #include "sink/view_page.hpp"
 

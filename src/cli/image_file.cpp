@@ -111,17 +111,11 @@ bool gives_features(const Config& config) {
 std::optional<ImageFile> image_file(const std::string& file) {
   const std::string name = std::filesystem::path(file).filename().string();
   const std::string small = in_small_letters(name);
-  const ImageFormatTraits* found = nullptr;
-  std::string_view longest;
-  for (const ImageFormatTraits& format : image_formats()) {
-    for (const std::string_view suffix : format.suffixes) {
-      if (!small.ends_with(suffix) || suffix.size() <= longest.size()) continue;
-      found = &format;
-      longest = suffix;
-    }
-  }
-  if (found == nullptr || small.size() == longest.size()) return std::nullopt;
-  return ImageFile{found->format, name.substr(0, name.size() - longest.size())};
+  const ImageFormatTraits* const format = format_named(small);
+  if (format == nullptr) return std::nullopt;
+  const auto longest = *std::ranges::find_if(format->suffixes, [&](auto suffix) { return small.ends_with(suffix); });
+  if (small.size() == longest.size()) return std::nullopt;
+  return ImageFile{format->format, name.substr(0, name.size() - longest.size())};
 }
 
 std::string image_format_for(const std::string& file) {

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "cli/own_marks.hpp"
+#include "sink/file_marks.hpp"
 #include "sink/view_page.hpp"
 
 namespace slidestream::cli {

@@ -20,7 +20,6 @@ NamedKind named_kind(const std::filesystem::path& path);
 /// What lies there itself, be it a link; not_found also where that can't be said.
 std::filesystem::file_type type_at(const std::filesystem::path& path);
 bool is_link(const std::filesystem::path& path);
-bool is_empty_file(const std::filesystem::path& path);
 
 /// Whether this program wrote a file or folder, by what it says of itself. False for kinds that don't say it, such as
 /// .npy. An empty file has nothing to lose and counts as its own.

@@ -9,7 +9,9 @@
 #include <system_error>
 
 #include "sink/file_calls.hpp"
+#include "sink/file_marks.hpp"
 #include "sink/partial_file.hpp"
+#include "sink/stray_files.hpp"
 #include "sink/view_page.hpp"
 #include "system/denied.hpp"
 
@@ -26,6 +28,15 @@ fs::path with_end(const fs::path& image, const char* end) {
 bool is_there(const fs::path& path) {
   std::error_code code;
   return fs::exists(fs::symlink_status(path, code));
+}
+
+/// Whether a folder has files or folders besides those whose names begin with a dot.
+bool has_tiles(const fs::path& folder) {
+  std::error_code code;
+  for (fs::directory_iterator entry(folder, code); !code && entry != fs::directory_iterator(); entry.increment(code)) {
+    if (!entry->path().filename().string().starts_with('.') && !is_stray_file(*entry)) return true;
+  }
+  return false;
 }
 
 void check(int code, const fs::path& name) {
@@ -56,6 +67,14 @@ bool has_half_its_names(const fs::path& image) {
 
 bool has_all_names_but_the_page(const fs::path& image) {
   return !is_there(partial_name(image)) && has_half_its_names(image);
+}
+
+std::optional<fs::path> foreign_part_of_deep_zoom(const fs::path& image) {
+  const fs::path page = deep_zoom_page(image);
+  if (is_there(page)) return is_view_page(page) ? std::nullopt : std::optional(page);
+  if (is_there(image) && !is_empty_file(image)) return image;
+  const fs::path tiles = deep_zoom_tiles(image);
+  return has_tiles(tiles) ? std::optional(tiles) : std::nullopt;
 }
 
 void take_back_names(const fs::path& image) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 
 /// \file
 /// The names of a Deep Zoom image, which is a folder and two files. They get their final names one after the other: the
@@ -22,6 +23,9 @@ bool has_half_its_names(const std::filesystem::path& image);
 
 /// The same, and the description has its final name, too.
 bool has_all_names_but_the_page(const std::filesystem::path& image);
+
+/// Of an image that isn't whole, what is another program's. Whatever there is of it, its page is there.
+std::optional<std::filesystem::path> foreign_part_of_deep_zoom(const std::filesystem::path& image);
 
 /// Gives the parts of such an image the names that they had before, so that it is like any that isn't whole. \throws
 /// InUseError, or OutputError with the name that fails

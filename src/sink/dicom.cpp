@@ -5,18 +5,23 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <slidestream/error.hpp>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "sink/dicom_attributes.hpp"
 #include "sink/dicom_head.hpp"
 #include "sink/dicom_uid.hpp"
+#include "sink/file_marks.hpp"
 #include "sink/image_formats.hpp"
 #include "sink/ordered_sink.hpp"
 #include "sink/partial_file.hpp"
 #include "sink/partial_folder.hpp"
+#include "sink/stray_files.hpp"
 
 namespace slidestream {
 
@@ -229,14 +234,71 @@ class DicomSink final : public OrderedSink {
   const std::array<std::byte, 1> padding_{};
 };
 
-}  // namespace
-
 std::string begin_dicom_run(const Config& config) {
   if (config.dicom.attributes.empty()) {
     return "dicom.attributes isn't set: patient, study and specimen stay empty in DICOM files";
   }
   read_dicom_attributes(config.dicom.attributes);
   return {};
+}
+
+/// The DICOM files of a folder, without stray and empty ones.
+std::vector<std::filesystem::path> instances_in(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  std::error_code code;
+  std::filesystem::directory_iterator entry(folder, code);
+  for (; !code && entry != std::filesystem::directory_iterator(); entry.increment(code)) {
+    if (entry->path().extension() != ".dcm" || is_stray_file(*entry) || is_empty_file(entry->path())) continue;
+    files.push_back(entry->path());
+  }
+  return files;
+}
+
+/// Each instance says it.
+std::optional<bool> is_own_begun_dicom(const std::filesystem::path& folder) {
+  const auto files = instances_in(folder);
+  if (files.empty()) return std::nullopt;
+  return std::ranges::all_of(files, [](const auto& file) { return has_mark(file, "slidestream"); });
+}
+
+bool has_own_instance(const std::filesystem::path& folder) {
+  // Manufacturer and SoftwareVersions lie before everything that is large.
+  constexpr std::size_t head = std::size_t{1} << 16;
+  return std::ranges::any_of(instances_in(folder),
+                             [](const auto& file) { return has_mark(file, "slidestream", head); });
+}
+
+/// By SoftwareVersions, which lies before everything that is large.
+bool is_own_instance(const std::filesystem::path& file) {
+  constexpr std::size_t head = 8192;
+  constexpr std::string_view software("\x18\0\x20\x10LO", 6);
+  constexpr std::size_t length_bytes = 2;
+  const std::string bytes = first_bytes_of(file, head);
+  const std::size_t at = bytes.find(software);
+  return at != std::string::npos && bytes.find("slidestream ", at) == at + software.size() + length_bytes;
+}
+
+}  // namespace
+
+ImageFormatTraits dicom_traits() {
+  using enum TileCompression;
+  return {.format = ImageFormat::dicom,
+          .suffixes = {".dicom"},
+          .compressions = {jpeg, none, copy},
+          .compression = [](const auto&, const auto&) { return jpeg; },
+          .is_folder = true,
+          .has_any_name = true,
+          .holds_8_bits = true,
+          .needs_pixel_size = true,
+          .settings = "dicom",
+          .begin = begin_dicom_run,
+          .takes_encoded_tiles = true,
+          .make = make_dicom_sink,
+          .is_own = [](const auto& folder) { return is_own_begun_dicom(folder).value_or(false); },
+          .is_own_slide = is_own_instance,
+          .files = {"level-0.dcm", "level-#.dcm"},
+          .is_own_begun = is_own_begun_dicom,
+          .has_own_part = has_own_instance};
 }
 
 std::unique_ptr<ImageSink> make_dicom_sink(const std::filesystem::path& file, const ImageDescription& description,

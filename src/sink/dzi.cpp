@@ -123,7 +123,26 @@ class DziSink final : public OrderedSink {
   std::uint64_t page_bytes_ = 0;
 };
 
+bool is_own_dzi(const std::filesystem::path& file) {
+  const std::filesystem::path page = deep_zoom_page(file);
+  std::error_code code;
+  return (std::filesystem::exists(page, code) && is_view_page(page)) || has_all_names_but_the_page(file);
+}
+
 }  // namespace
+
+ImageFormatTraits dzi_traits() {
+  return {.format = ImageFormat::dzi,
+          .suffixes = {".dzi"},
+          .compressions = {TileCompression::jpeg},
+          .compression = [](const auto&, const auto&) { return TileCompression::jpeg; },
+          .holds_8_bits = true,
+          .tiles_folder = "_files",
+          .goes_to_one_pixel = true,
+          .make = make_dzi_sink,
+          .is_own = is_own_dzi,
+          .level_files = {"#_#.jpg"}};
+}
 
 std::unique_ptr<ImageSink> make_dzi_sink(const std::filesystem::path& file, const ImageDescription& description,
                                          const ImageOptions& options) {

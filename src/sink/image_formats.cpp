@@ -13,21 +13,6 @@ namespace {
 /// More than any image has.
 constexpr int most_levels = 32;
 
-TileCompression jpeg_where_it_can(const ImageConfig&, const PixelFormat& pixels) {
-  return can_encode(TileCompression::jpeg, pixels) ? TileCompression::jpeg : TileCompression::zstd;
-}
-
-TileCompression jpeg_always(const ImageConfig&, const PixelFormat&) { return TileCompression::jpeg; }
-
-TileCompression of_zarr(const ImageConfig& config, const PixelFormat&) {
-  return config.zarr_version == 2 ? TileCompression::blosc_lz4 : TileCompression::zstd;
-}
-
-std::unique_ptr<ImageSink> make_ome_tiff(const std::filesystem::path& file, const ImageDescription& description,
-                                         const ImageOptions& options) {
-  return make_ome_tiff_sink(file, description, options);
-}
-
 TileCompression compression_of(const ImageConfig& config, const PixelFormat& pixels) {
   switch (config.compression) {
     case ImageCompression::jpeg:
@@ -49,56 +34,23 @@ TileCompression compression_of(const ImageConfig& config, const PixelFormat& pix
 }  // namespace
 
 std::span<const ImageFormatTraits> image_formats() {
-  using enum TileCompression;
-  static const std::vector<ImageFormatTraits> formats = {
-      {.format = ImageFormat::ome_tiff,
-       .suffixes = {".ome.tif", ".ome.tiff", ".tif", ".tiff"},
-       .tile = 256,
-       .compressions = {jpeg, none, zstd, copy},
-       .compression = jpeg_where_it_can,
-       .takes_encoded_tiles = true,
-       .make = make_ome_tiff},
-      {.format = ImageFormat::ome_zarr,
-       .suffixes = {".ome.zarr", ".zarr"},
-       .tile = 1024,
-       .compressions = {blosc_lz4, none, zstd},
-       .compression = of_zarr,
-       .is_folder = true,
-       .has_planes = true,
-       .make = make_ome_zarr_sink},
-      {.format = ImageFormat::dzi,
-       .suffixes = {".dzi"},
-       .tile = 256,
-       .compressions = {jpeg},
-       .compression = jpeg_always,
-       .holds_8_bits = true,
-       .tiles_folder = "_files",
-       .goes_to_one_pixel = true,
-       .make = make_dzi_sink},
-      {.format = ImageFormat::dicom,
-       .suffixes = {".dicom"},
-       .tile = 256,
-       .compressions = {jpeg, none, copy},
-       .compression = jpeg_always,
-       .is_folder = true,
-       .has_any_name = true,
-       .holds_8_bits = true,
-       .needs_pixel_size = true,
-       .settings = "dicom",
-       .begin = begin_dicom_run,
-       .takes_encoded_tiles = true,
-       .make = make_dicom_sink},
-  };
+  static const std::vector<ImageFormatTraits> formats = {ome_tiff_traits(), ome_zarr_traits(), dzi_traits(),
+                                                         dicom_traits()};
   return formats;
 }
 
+const ImageFormatTraits* format_named(std::string_view name) {
+  const auto ends = [name](std::string_view suffix) { return name.ends_with(suffix); };
+  const auto is_named = [&ends](const ImageFormatTraits& format) { return std::ranges::any_of(format.suffixes, ends); };
+  const auto found = std::ranges::find_if(image_formats(), is_named);
+  return found == image_formats().end() ? nullptr : &*found;
+}
+
 bool is_folder_of_image(std::string_view name) {
-  return std::ranges::any_of(image_formats(), [name](const ImageFormatTraits& format) {
-    const std::string_view tiles = format.tiles_folder;
-    const auto ends = [name](const auto& suffix) { return name.ends_with(suffix); };
-    return (!tiles.empty() && name.ends_with(tiles)) ||
-           (format.is_folder && std::ranges::any_of(format.suffixes, ends));
-  });
+  if (const ImageFormatTraits* const format = format_named(name)) return format->is_folder;
+  return std::ranges::any_of(
+      image_formats(), [name](std::string_view tiles) { return !tiles.empty() && name.ends_with(tiles); },
+      &ImageFormatTraits::tiles_folder);
 }
 
 const ImageFormatTraits& traits_of(ImageFormat format) {

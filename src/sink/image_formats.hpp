@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,19 +12,18 @@
 #include "sink/image_sink.hpp"
 
 /// \file
-/// What formats of images there are, and what goes into which. A format is a sink, its `ImageFormatTraits` in
-/// image_formats.cpp, and a name in the configuration's key `image.format`. To make an image takes nothing else.
+/// What formats of images there are, and what goes into which. A format is a sink, its `ImageFormatTraits` beside it,
+/// which image_formats.cpp lists, and a name in the configuration's key `image.format`. An image that is one file or one
+/// folder takes nothing else to be made, told from others' files, replaced and removed.
 ///
-/// Other code tells finished and unfinished images apart by names and marks. A new format may need a line:
-/// - cli/own_marks.cpp: the mark of this program in a whole image (`kinds`) and in an unfinished one
-///   (`foreign_partial`). Code that replaces and removes files asks for it.
-/// - python/slidestream/_map.py: suffixes of the files that `map` makes.
-/// - sink/partial_folder.cpp: which files an image's folder may hold, of formats that are folders.
-/// - stages/images/slide_images.cpp: how much longer names are while images with files beside them are written.
-/// - report/made.cpp and pictures.cpp: of which images a report has pictures.
+/// Others choose formats for what they do with images:
+/// - cli/run_inputs.cpp: by which names slides may be images of this program.
 /// - cli/info_command.cpp: what it says of images that this program doesn't read.
+/// - report/made.cpp and pictures.cpp: of which images a report has pictures.
+/// - python/slidestream/_map.py: what `map` takes for the name of a file.
 ///
-/// A few more name one format for a need of its own: its keys, its page, or a warning.
+/// Deep Zoom alone is several files, and who looks after files in cli/ knows their names (deep_zoom.hpp). A few more
+/// name one format for a need of its own: its keys, its page, or a warning.
 
 namespace slidestream {
 
@@ -33,8 +33,8 @@ struct ImageFormatTraits {
                                               const ImageOptions& options);
 
   ImageFormat format = ImageFormat::ome_tiff;
-  /// Those that name the format where a user names a file, longer ones first. The first one ends the names of a run's
-  /// images.
+  /// Those that name the format where a user names a file, longer ones first; no other format's ends so. The first one
+  /// ends the names of a run's images.
   std::vector<std::string_view> suffixes;
   int tile = 256;  ///< side in pixels, unless set
   std::vector<TileCompression> compressions;
@@ -53,10 +53,31 @@ struct ImageFormatTraits {
   bool has_planes = false;           ///< a tile holds one channel
   bool takes_encoded_tiles = false;  ///< JPEG that a device made
   Make make = nullptr;               ///< the sink
+  /// Whether this program wrote it. A file has its mark from the first byte on.
+  bool (*is_own)(const std::filesystem::path& image) = nullptr;
+  /// The same of a file that folders give as a slide. Null: such images aren't read.
+  bool (*is_own_slide)(const std::filesystem::path& slide) = nullptr;
+  std::vector<std::string_view> level_files = {};  ///< what folders of levels hold at any depth; `#`: digits
+  // The rest is of images that are folders.
+  /// Files beside the folders of levels. A folder that has one without `#` is an image, whoever made it.
+  std::vector<std::string_view> files = {};
+  /// Whether this program wrote a folder that isn't whole; nothing where none of the format's files says it.
+  std::optional<bool> (*is_own_begun)(const std::filesystem::path& folder) = nullptr;
+  /// Whether this program wrote some of a folder, whatever else somebody put there.
+  bool (*has_own_part)(const std::filesystem::path& folder) = nullptr;
 };
+
+/// Those of each format, beside its sink.
+ImageFormatTraits ome_tiff_traits();
+ImageFormatTraits ome_zarr_traits();
+ImageFormatTraits dzi_traits();
+ImageFormatTraits dicom_traits();
 
 /// All of them, in the order of `ImageFormat`.
 std::span<const ImageFormatTraits> image_formats();
+
+/// The format whose suffix, in small letters, ends a name; nullptr: none does.
+const ImageFormatTraits* format_named(std::string_view name);
 
 /// Whether a run makes a folder of that name: an image, or its tiles.
 bool is_folder_of_image(std::string_view name);

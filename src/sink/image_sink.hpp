@@ -172,8 +172,4 @@ std::unique_ptr<ImageSink> make_dzi_sink(const std::filesystem::path& file, cons
 std::unique_ptr<ImageSink> make_dicom_sink(const std::filesystem::path& file, const ImageDescription& description,
                                            const ImageOptions& options);
 
-/// Looks at the settings of `[dicom]` before there is a file. \return what is to be said of them; empty: nothing.
-/// \throws ConfigError as `read_dicom_attributes` does.
-std::string begin_dicom_run(const Config& config);
-
 }  // namespace slidestream

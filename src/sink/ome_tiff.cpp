@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "sink/file_marks.hpp"
 #include "sink/image_formats.hpp"
 #include "sink/image_sink.hpp"
 #include "sink/ordered_sink.hpp"
@@ -202,7 +203,24 @@ class OmeTiffSink final : public OrderedSink {
   std::uint64_t end_ = 0;  ///< of the file; whoever drains
 };
 
+bool is_own_ome_tiff(const std::filesystem::path& file) {
+  return tiff_description(file).find("Creator=\"slidestream ") != std::string::npos;
+}
+
 }  // namespace
+
+ImageFormatTraits ome_tiff_traits() {
+  using enum TileCompression;
+  return {.format = ImageFormat::ome_tiff,
+          .suffixes = {".ome.tif", ".ome.tiff", ".tif", ".tiff"},
+          .compressions = {jpeg, none, zstd, copy},
+          .compression = [](const auto&, const PixelFormat& pixels) { return can_encode(jpeg, pixels) ? jpeg : zstd; },
+          .takes_encoded_tiles = true,
+          .make = [](const auto& file, const auto& description,
+                     const auto& options) { return make_ome_tiff_sink(file, description, options); },
+          .is_own = is_own_ome_tiff,
+          .is_own_slide = is_own_ome_tiff};
+}
 
 std::unique_ptr<ImageSink> make_ome_tiff_sink(const std::filesystem::path& file, const ImageDescription& description,
                                               const ImageOptions& options, std::uint64_t data_at) {

@@ -1,8 +1,11 @@
+#include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "codec/planar_encoder.hpp"
+#include "sink/file_marks.hpp"
 #include "sink/image_formats.hpp"
 #include "sink/ordered_sink.hpp"
 #include "sink/partial_file.hpp"
@@ -88,7 +91,41 @@ class OmeZarrSink final : public OrderedSink {
   ZarrShards shards_;  ///< whoever drains, and `publish`
 };
 
+bool is_own_attributes(const std::filesystem::path& file) { return has_mark(file, "\"slidestream\":"); }
+
+bool is_own_ome_zarr(const std::filesystem::path& folder) {
+  return is_own_attributes(folder / ".zattrs") || is_own_attributes(folder / "zarr.json");
+}
+
+/// The attributes come first.
+std::optional<bool> is_own_begun_ome_zarr(const std::filesystem::path& folder) {
+  for (const char* name : {".zattrs", "zarr.json"}) {
+    std::error_code code;
+    const std::filesystem::path file = folder / name;
+    const bool is_there = std::filesystem::exists(std::filesystem::symlink_status(file, code));
+    if (is_there) return is_empty_file(file) || is_own_attributes(file);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+ImageFormatTraits ome_zarr_traits() {
+  using enum TileCompression;
+  return {.format = ImageFormat::ome_zarr,
+          .suffixes = {".ome.zarr", ".zarr"},
+          .tile = 1024,
+          .compressions = {blosc_lz4, none, zstd},
+          .compression = [](const auto& config, const auto&) { return config.zarr_version == 2 ? blosc_lz4 : zstd; },
+          .is_folder = true,
+          .has_planes = true,
+          .make = make_ome_zarr_sink,
+          .is_own = is_own_ome_zarr,
+          .level_files = {"#", "c", "zarr.json"},
+          .files = {".zattrs", ".zgroup", "zarr.json"},
+          .is_own_begun = is_own_begun_ome_zarr,
+          .has_own_part = is_own_ome_zarr};
+}
 
 std::unique_ptr<ImageSink> make_ome_zarr_sink(const std::filesystem::path& file, const ImageDescription& description,
                                               const ImageOptions& options) {

@@ -7,6 +7,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <slidestream/error.hpp>
@@ -14,6 +15,7 @@
 #include <utility>
 
 #include "sink/file_calls.hpp"
+#include "sink/image_formats.hpp"
 #include "sink/partial_file.hpp"
 #include "sink/stray_files.hpp"
 #include "system/denied.hpp"
@@ -43,15 +45,6 @@ int sync_path(const std::filesystem::path& path) noexcept {
   return sync_path(path, about);
 }
 
-/// level-0.dcm and so on.
-bool is_level_file(std::string_view name) {
-  constexpr std::string_view begin = "level-";
-  constexpr std::string_view end = ".dcm";
-  if (name.size() <= begin.size() + end.size() || !name.starts_with(begin) || !name.ends_with(end)) return false;
-  name = name.substr(begin.size(), name.size() - begin.size() - end.size());
-  return name.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
 /// What a folder is called while it is removed.
 std::filesystem::path earlier(const std::filesystem::path& name) { return name.string() + ".earlier"; }
 
@@ -62,26 +55,27 @@ std::filesystem::path path_in(const std::filesystem::path& folder, const std::st
   return file.starts_with(beside) ? folder.parent_path() / file.substr(beside.size()) : folder / file;
 }
 
-bool is_number(std::string_view name) {
-  return !name.empty() && name.find_first_not_of("0123456789") == std::string_view::npos;
+/// \param pattern  where `#` stands for digits
+bool is_like(std::string_view name, std::string_view pattern) {
+  for (const char c : pattern) {
+    const std::size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
+    if (c == '#' ? digits == 0 : !name.starts_with(c)) return false;
+    name.remove_prefix(c == '#' ? digits : 1);
+  }
+  return name.empty();
 }
 
-/// COLUMN_ROW.jpg of a Deep Zoom image.
-bool is_tile_file(std::string_view name) {
-  constexpr std::string_view end = ".jpg";
-  const std::size_t line = name.find('_');
-  if (line == std::string_view::npos || !name.ends_with(end)) return false;
-  return is_number(name.substr(0, line)) && is_number(name.substr(line + 1, name.size() - line - 1 - end.size()));
-}
-
-/// Whether an image's folder may hold it: instances of DICOM, folders of levels, and in those Deep Zoom's tiles, or
-/// chunks and shards of OME-Zarr. So may stray files, which go with the folder.
+/// Whether an image's folder, of any format, may hold it: a level's folder, or a file of the format's. So it may stray
+/// files, which go with the folder.
 bool may_be_of_image(const std::filesystem::directory_entry& entry, int depth) {
   const std::string name = entry.path().filename().string();
   std::error_code code;
-  if (name.starts_with('.') || name == "zarr.json" || is_stray_file(entry)) return true;
-  if (depth == 0) return is_level_file(name) || (is_number(name) && entry.is_directory(code));
-  return is_number(name) || name == "c" || is_tile_file(name);
+  if (name.starts_with('.') || is_stray_file(entry)) return true;
+  if (depth == 0 && is_like(name, "#") && entry.is_directory(code)) return true;
+  const auto is_like_name = [&name](std::string_view pattern) { return is_like(name, pattern); };
+  return std::ranges::any_of(image_formats(), [&](const ImageFormatTraits& format) {
+    return std::ranges::any_of(depth == 0 ? format.files : format.level_files, is_like_name);
+  });
 }
 
 /// The first path in it that no image's folder holds, at any depth; empty: there is none. Links aren't followed.

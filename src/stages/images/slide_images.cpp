@@ -79,8 +79,9 @@ class Places {
   /// and beside NAME.ome.tif NAME.partial.progress.json.
   static void check_length(const std::string& name) {
     constexpr std::size_t most_bytes = 255;  // of a name on all usual file systems
-    const bool is_folder = is_folder_of_image(name) || !std::filesystem::path(name).has_extension();
-    const std::size_t added = name.ends_with(".dzi") ? 18 : is_folder ? 16 : 14;
+    const ImageFormatTraits* const format = format_named(name);
+    const bool is_folder = format != nullptr ? format->is_folder : !std::filesystem::path(name).has_extension();
+    const std::size_t added = format != nullptr && *format->tiles_folder != '\0' ? 18 : is_folder ? 16 : 14;
     if (name.size() + added <= most_bytes) return;
     throw Error(name + ": a name of " + std::to_string(name.size()) + " bytes, and at most " +
                 std::to_string(most_bytes - added) + " are possible: more is added while it is written");

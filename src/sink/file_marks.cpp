@@ -1,12 +1,13 @@
-#include "cli/tiff_description.hpp"
+#include "sink/file_marks.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
 #include <ios>
+#include <system_error>
 
-namespace slidestream::cli {
+namespace slidestream {
 
 namespace {
 
@@ -76,4 +77,24 @@ class TiffDescription {
 
 std::string tiff_description(const std::filesystem::path& file) { return TiffDescription(file).text(); }
 
-}  // namespace slidestream::cli
+std::string first_bytes_of(const std::filesystem::path& file, std::size_t most) {
+  std::error_code code;
+  // Opening a FIFO would wait for its other end.
+  if (!std::filesystem::is_regular_file(file, code)) return {};
+  std::ifstream in(file, std::ios::binary);
+  std::string bytes(most, '\0');
+  in.read(bytes.data(), static_cast<std::streamsize>(most));
+  bytes.resize(static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0)));
+  return bytes;
+}
+
+bool has_mark(const std::filesystem::path& file, std::string_view mark, std::size_t most) {
+  return first_bytes_of(file, most).find(mark) != std::string::npos;
+}
+
+bool is_empty_file(const std::filesystem::path& path) {
+  std::error_code code;
+  return std::filesystem::is_regular_file(path, code) && std::filesystem::file_size(path, code) == 0;
+}
+
+}  // namespace slidestream
