@@ -303,9 +303,9 @@ void convert(const JpegDeviceTile& tile, const JpegCoding& coding, const std::ui
   convert_pixel_by_pixel(tile, layout, samples, writer);
 }
 
-}  // namespace
-
-JpegReason unstuff_on_host(std::span<const std::byte> bytes, bool restarts, UnstuffedScan& scan) {
+/// Stops at the first marker that isn't the restart marker whose turn it is. \returns why the device can't vouch for
+/// the scan: it ends with something other than EOI, before the end of `bytes`. None if it doesn't.
+JpegReason unstuff(std::span<const std::byte> bytes, bool restarts, UnstuffedScan& scan) {
   scan.words.clear();
   scan.intervals.assign(1, 0);
   JpegReason reason = JpegReason::none;
@@ -332,6 +332,8 @@ JpegReason unstuff_on_host(std::span<const std::byte> bytes, bool restarts, Unst
   scan.words.resize((scan.words.size() + 7) / 4 * 4, 0);
   return reason;
 }
+
+}  // namespace
 
 void HostJpegDecoder::prepare_arena() {
   const HostLayout layout(geometry_.mode, coding_.lookup_words);
@@ -381,7 +383,7 @@ JpegReason HostJpegDecoder::decode_interval(std::size_t index, std::uint32_t fir
 
 JpegReason HostJpegDecoder::decode_scan(std::span<const std::byte> bytes, std::uint32_t per_interval,
                                         const HostTarget& target) {
-  JpegReason reason = unstuff_on_host(bytes, per_interval != 0, scan_);
+  JpegReason reason = unstuff(bytes, per_interval != 0, scan_);
   if (reason != JpegReason::none) return reason;
   const std::uint32_t cycles = geometry_.cycles_across * geometry_.cycle_rows;
   if (per_interval == 0) per_interval = cycles;

@@ -23,10 +23,6 @@ struct UnstuffedScan {
   std::vector<std::uint32_t> intervals;  ///< first byte of each restart interval, and one beyond the last
 };
 
-/// Stops at the first marker that isn't the restart marker whose turn it is. \returns why the device can't vouch for
-/// the scan: it ends with something other than EOI, before the end of `bytes`. None if it doesn't.
-JpegReason unstuff_on_host(std::span<const std::byte> bytes, bool restarts, UnstuffedScan& scan);
-
 /// Where a decoded tile's pixels go, and which part of it.
 struct HostTarget {
   std::uint8_t* plane = nullptr;       ///< of luminance, or for RGB
