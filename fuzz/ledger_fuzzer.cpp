@@ -221,7 +221,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     change_all(place.file(), input.empty() ? input : input.substr(1));
     if (seal) attempt([current] { seal_all(place.file(), current); });
   }
-  attempt([] { read_status(place.part()); });
+  attempt([] { StatusReader(place.part()).status(); });
   attempt([] {
     const MergeResult merged = merge_ledgers({place.part()}, place.out());
     require(merged.corpus.done + merged.corpus.failed + merged.missing.size() <= 16);

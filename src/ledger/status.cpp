@@ -336,8 +336,4 @@ void StatusReader::each_failure(const std::function<void(const LedgerStatus::Fai
   }
 }
 
-LedgerStatus read_status(const std::filesystem::path& folder, std::int64_t most_checked) {
-  return StatusReader(folder, most_checked).status();
-}
-
 }  // namespace slidestream

@@ -101,7 +101,4 @@ class StatusReader {
   LedgerStatus status_;
 };
 
-/// The same without what single slides say.
-LedgerStatus read_status(const std::filesystem::path& folder, std::int64_t most_checked = most_checked_bytes);
-
 }  // namespace slidestream

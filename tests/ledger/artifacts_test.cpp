@@ -12,7 +12,6 @@
 #include "ledger/map_files.hpp"
 #include "ledger/merge.hpp"
 #include "ledger/slide_row.hpp"
-#include "ledger/status.hpp"
 #include "ledger_runs.hpp"
 
 using namespace slidestream;

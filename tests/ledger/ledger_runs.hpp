@@ -14,6 +14,7 @@
 #include "ledger/ledger.hpp"
 #include "ledger/ledger_view.hpp"
 #include "ledger/row_digest.hpp"
+#include "ledger/status.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace slidestream::test {
@@ -107,6 +108,11 @@ inline std::vector<SlideResult> slides_in(const Ledger& ledger) {
   LedgerView view(ledger.file(), ledger_bins);
   view.for_each([&](const SlideResult& slide) { slides.push_back(slide); });
   return slides;
+}
+
+/// A run's status without what single slides say.
+inline LedgerStatus read_status(const std::filesystem::path& folder, std::int64_t most_checked = most_checked_bytes) {
+  return StatusReader(folder, most_checked).status();
 }
 
 /// Runs SQL on a ledger behind the library's back.

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "ledger/merge.hpp"
-#include "ledger/status.hpp"
 #include "ledger_runs.hpp"
 
 using namespace slidestream;

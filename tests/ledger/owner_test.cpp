@@ -13,7 +13,6 @@
 
 #include "ledger/ledger.hpp"
 #include "ledger/start_notes.hpp"
-#include "ledger/status.hpp"
 #include "ledger_runs.hpp"
 
 using namespace slidestream;
