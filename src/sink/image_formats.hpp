@@ -13,8 +13,8 @@
 
 /// \file
 /// What formats of images there are, and what goes into which. A format is a sink, its `ImageFormatTraits` beside it,
-/// which image_formats.cpp lists, and a name in the configuration's key `image.format`. An image that is one file or one
-/// folder takes nothing else to be made, told from others' files, replaced and removed.
+/// which image_formats.cpp lists, and a name in the configuration's key `image.format`. An image that is one file or
+/// one folder takes nothing else to be made, told from others' files, replaced and removed.
 ///
 /// Others choose formats for what they do with images:
 /// - cli/run_inputs.cpp: by which names slides may be images of this program.
