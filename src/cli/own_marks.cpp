@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <ranges>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -117,8 +116,11 @@ const ImageFormatTraits* image_format_of(const fs::path& path) {
   return format_named(small_letters(path.filename().string()));
 }
 
-/// Those whose images are folders: what a folder is, its name doesn't say.
-auto folder_formats() { return image_formats() | std::views::filter(&ImageFormatTraits::is_folder); }
+/// Of the formats whose images are folders: what a folder is, its name doesn't say.
+template <class Holds>
+bool any_folder_format(const Holds& holds) {
+  return std::ranges::any_of(image_formats(), [&](const auto& format) { return format.is_folder && holds(format); });
+}
 
 /// Whether a folder has a file that isn't empty, at any depth. Stray files and what was begun of a file don't count.
 bool has_content(const fs::path& folder) {
@@ -136,7 +138,8 @@ bool has_content(const fs::path& folder) {
 
 /// A folder that isn't whole. The first format that knows its files in it decides.
 bool is_own_partial_folder(const fs::path& folder) {
-  for (const ImageFormatTraits& format : folder_formats()) {
+  for (const ImageFormatTraits& format : image_formats()) {
+    if (!format.is_folder) continue;
     if (const std::optional<bool> is_own = format.is_own_begun(folder)) return *is_own;
   }
   return !is_lost_with(folder);
@@ -156,7 +159,7 @@ bool is_own(const fs::path& path) {
   if (is_empty_file(path)) return true;
   std::error_code code;
   if (fs::is_directory(path, code)) {
-    return std::ranges::any_of(folder_formats(), [&path](const auto& format) { return format.is_own(path); });
+    return any_folder_format([&path](const auto& format) { return format.is_own(path); });
   }
   const ImageFormatTraits* const format = image_format_of(path);
   const Kind* const kind = kind_of(path);
@@ -186,13 +189,12 @@ bool is_own_image(const fs::path& slide) {
 bool holds_image(const fs::path& folder) {
   std::error_code code;
   const auto is_there = [&](std::string_view name) { return fs::is_regular_file(folder / name, code); };
-  return std::ranges::any_of(folder_formats(),
-                             [&](const auto& format) { return std::ranges::any_of(format.files, is_there); });
+  return any_folder_format([&](const auto& format) { return std::ranges::any_of(format.files, is_there); });
 }
 
 bool holds_own_image(const fs::path& folder) {
   if (!named_kind(folder).is_folder && !holds_image(folder)) return false;
-  return std::ranges::any_of(folder_formats(), [&folder](const auto& format) { return format.has_own_part(folder); });
+  return any_folder_format([&folder](const auto& format) { return format.has_own_part(folder); });
 }
 
 bool is_lost_with(const fs::path& folder) {

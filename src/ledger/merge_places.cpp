@@ -66,7 +66,7 @@ void add_places(Database& database, bool is_shard, bool is_joined, Places& place
       const SlideState state = !is_ended                ? SlideState::undone
                                : select.integer(7) != 0 ? SlideState::done
                                                         : SlideState::failed;
-      const std::pair says(claim.standing, state);
+      const std::pair says(claim.standing == Standing::leftover, state);
       place.do_differ = place.do_differ || place.said.value_or(says) != says;
       place.said = says;
       place.is_joined = place.is_joined || is_joined;

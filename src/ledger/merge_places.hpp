@@ -49,11 +49,11 @@ struct Place {
   bool is_joined = false;   ///< one is joined results
   bool is_doubted = false;  ///< of these, one is doubted
   bool do_differ = false;   ///< two don't say the same of it, beside results, which `import` compares
-  std::optional<std::pair<Standing, SlideState>> said;  ///< by the first that says anything
-  Standing standing = Standing::leftover;               ///< the highest of a ledger; what follows is of those
-  std::optional<std::int64_t> once_ended;               ///< when it last ended, also if it is to be done again
-  std::int64_t ended_at = 0;                            ///< the same of those that haven't to do it again; 0: none
-  bool is_undone = false;                               ///< one has it to do; again, unless it is a shard's
+  std::optional<std::pair<bool, SlideState>> said;  ///< by the last that says anything: whether it is a leftover
+  Standing standing = Standing::leftover;           ///< the highest of a ledger; what follows is of those
+  std::optional<std::int64_t> once_ended;           ///< when it last ended, also if it is to be done again
+  std::int64_t ended_at = 0;                        ///< the same of those that haven't to do it again; 0: none
+  bool is_undone = false;                           ///< one has it to do; again, unless it is a shard's
 
   /// Joined results can't tell whether a folder went on since they read it, changed its role, or is another one. Where
   /// they don't say the same as others, whichever holds is unknown.

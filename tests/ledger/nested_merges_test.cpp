@@ -200,6 +200,25 @@ TEST_CASE_FIXTURE(Nested, "a run without shards that is later than a slide's sha
   }
 }
 
+TEST_CASE_FIXTURE(Nested, "joined results of a shard aren't in doubt beside a run without shards that ended alike") {
+  for (const std::uint64_t seed : {std::uint64_t{3}, failure}) {
+    CAPTURE(seed);
+    const std::string shard = run("a" + std::to_string(seed), true, seed);
+    const std::string whole = run("whole" + std::to_string(seed), false, seed);
+    const std::string both = joined({shard, whole});
+    const std::vector<std::vector<std::string>> merges = {{joined({shard}), whole},
+                                                          {shard, joined({whole})},
+                                                          {joined({shard}), joined({whole})},
+                                                          {both, whole},
+                                                          {both, shard},
+                                                          {joined({both}), shard, whole}};
+    for (const auto& parts : merges) {
+      CHECK(seed_of(parts) == static_cast<std::int64_t>(seed));
+      CHECK(last.uncertain == 0);
+    }
+  }
+}
+
 TEST_CASE_FIXTURE(Nested, "what a run without shards had later isn't lost where its shard was merged before") {
   std::string shard = run("a", true, 3);
   SUBCASE("as done") {}
