@@ -210,11 +210,12 @@ class StitchRows {
 /// Statistics of a tile's values, taken before they became samples.
 struct MappedValues {
   std::int64_t not_finite = -1;  ///< place of the first value that isn't a finite number; -1: none
-  std::int64_t outside = 0;      ///< values below `low` or above `high`, after the activation
-  std::int64_t ignored = 0;      ///< labels that equal `NetworkOutput::ignore`; 0 for other kinds
-  std::int64_t saturated = 0;    ///< pixels of which a sigmoid makes several classes the largest sample; else 0
-  float least = 0.0F;            ///< smallest value after the activation; only valid if all values are finite
-  float largest = 0.0F;          ///< largest value, likewise
+  /// Values below `low` or above `high`, after the activation; of classes by more than 2^-20 of the range.
+  std::int64_t outside = 0;
+  std::int64_t ignored = 0;    ///< labels that equal `NetworkOutput::ignore`; 0 for other kinds
+  std::int64_t saturated = 0;  ///< pixels of which a sigmoid makes several classes the largest sample; else 0
+  float least = 0.0F;          ///< smallest value after the activation; only valid if all values are finite
+  float largest = 0.0F;        ///< largest value, likewise
 
   /// @param output  Tells whether values outside its range may be clamped.
   /// @return Whether the samples can be used: all values are finite, and those outside may be clamped.

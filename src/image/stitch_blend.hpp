@@ -38,9 +38,10 @@ inline void check_stitched(const NetworkOutput& output) {
 }
 
 /// Whether a value, activated, can't stand for a sample: it lies outside of the range, or is no whole number and a
-/// label.
+/// label. A class score may exceed the range by what ONNX Runtime rounds: its sigmoid gives up to 1 + 2^-23.
 SLIDESTREAM_STITCH inline bool is_outside(float value, const NetworkOutput& output) {
-  return value < output.low || value > output.high ||
+  const float margin = output.kind == NetworkOutput::Kind::classes ? (output.high - output.low) * 0x1p-20F : 0.0F;
+  return value < output.low - margin || value > output.high + margin ||
          (output.kind == NetworkOutput::Kind::labels && value != rintf(value));
 }
 
