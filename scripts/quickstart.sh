@@ -25,7 +25,9 @@ step() {
   printf '%-44s' "$1 ..."
   if ! "${@:2}" 3>&1 >>"$log" 2>&1; then
     printf 'failed\n'
-    echo "quickstart.sh: $(grep -v '^$' "$log" | tail -n 1); all of it is in $log" >&2
+    # CMake's last line only names other logs.
+    cause="$(awk '/^CMake Error/ { ++errors } errors == 1 && NF && ++lines <= 5 { $1 = $1; printf "%s ", $0 }' "$log")"
+    echo "quickstart.sh: ${cause:-$(grep -v '^$' "$log" | tail -n 1)}; all of it is in $log" >&2
     exit 1
   fi
   printf 'done, %d s\n' "$((SECONDS - since))"
