@@ -48,8 +48,7 @@ std::vector<ConfigKey> input_keys() {
       choice("input", "colour", &Config::input, &InputConfig::colour, input_colour_names,
              "Colours of slides with an ICC profile (docs/formats.md). file: as coded. srgb: converted, or unchanged "
              "with a warning. auto: srgb in runs that only make Deep Zoom images, except for sRGB's profiles; else "
-             "file. Memory: at most 64 MiB per profile of open slides. Default "
-             "auto."),
+             "file. Default auto."),
       path("input", "openslide", &Config::input, &InputConfig::openslide,
            "OpenSlide's libopenslide.so.1, or its folder, for slides without a reader here. auto: searched "
            "(docs/formats.md). never: not used. Default auto."),

@@ -232,8 +232,7 @@ std::vector<ConfigKey> make_keys() {
       integer("pipeline", "memory_mib", &Config::pipeline, &PipelineConfig::memory_mib, 1, 16 * million,
               "Memory of all slots, in MiB. On the CPU it includes carried rows and images. On GPUs it is for "
               "compressed tiles, with as much host memory for slides that the CPU decodes; images take half. Strips "
-              "are split to fit. Decoding takes up to a quarter more, or 8 MiB per thread if larger; a tile that needs "
-              "more fails its slide. Default 640."),
+              "are split to fit. Decoding takes up to a quarter more, or 8 MiB per thread if larger. Default 640."),
       devices_key("Numbers of CUDA devices; empty: all. Default []."),
       real(
           "gpu", "memory_fraction", &Config::gpu, &GpuConfig::memory_fraction, 0.01, 1.0,
