@@ -13,6 +13,7 @@
 
 #include "config/toml_text.hpp"
 #include "runtime/host_array.hpp"
+#include "volume/axis_runs.hpp"
 #include "volume/plane_sums.hpp"
 
 namespace slidestream::volume {
@@ -34,40 +35,6 @@ constexpr float most_sample = 65535.0F;
 void check_values(std::size_t values, const FragmentGrid& grid, int channels) {
   if (values == static_cast<std::size_t>(count_of(grid.fragment()) * channels)) return;
   throw std::invalid_argument("values of another number of channels or samples");
-}
-
-/// Samples along an axis that lie in the same fragments: those from `first` to before `last`.
-struct AxisRun {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-  std::int64_t first = 0;
-  std::int64_t last = 0;
-  std::uint64_t fragments() const noexcept { return static_cast<std::uint64_t>(last - first); }
-};
-
-/// All samples of an axis, in order. They are many, and runs at most twice as many as fragments.
-std::vector<AxisRun> runs_of(const FragmentAxis& axis) {
-  std::vector<AxisRun> runs;
-  AxisRun run;
-  while (run.end < axis.size) {
-    run.begin = run.end;
-    while (run.last < axis.count && axis.begin(run.last) <= run.begin) ++run.last;
-    while (run.first < run.last && axis.begin(run.first) + axis.fragment <= run.begin) ++run.first;
-    run.end = run.last < axis.count ? axis.begin(run.last) : axis.size;
-    if (run.first < run.last) run.end = std::min(run.end, axis.begin(run.first) + axis.fragment);
-    runs.push_back(run);
-  }
-  return runs;
-}
-
-using GridRuns = std::array<std::vector<AxisRun>, 3>;
-
-GridRuns runs_of(const FragmentGrid& grid) {
-  return {runs_of(grid.axis(0)), runs_of(grid.axis(1)), runs_of(grid.axis(2))};
-}
-
-const AxisRun& run_at(const std::vector<AxisRun>& runs, std::int64_t sample) {
-  return *std::ranges::upper_bound(runs, sample, {}, &AxisRun::end);
 }
 
 /// First sample of each fragment along an axis.
