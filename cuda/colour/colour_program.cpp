@@ -41,23 +41,19 @@ void write_values(std::span<std::byte> to, std::uint32_t at, const std::vector<F
                  [](From value) { return static_cast<To>(value); });
 }
 
-void write_places(const std::array<GridPlaces, 3>& places, ColourProgram& program) {
+/// In values of a grid, which has three per node.
+void write_places(const ColourLookup& lookup, ColourProgram& program) {
   for (std::size_t c = 0; c < 3; ++c) {
-    std::ranges::copy(places[c].corner, program.corner[c]);
-    std::ranges::copy(places[c].rest, program.rest[c]);
-    std::ranges::copy(places[c].step, program.step[c]);
+    for (std::size_t sample = 0; sample < 256; ++sample) {
+      const SamplePlace& place = lookup.places[c][sample];
+      program.corner[c][sample] = static_cast<std::int32_t>(3 * place.node);
+      program.rest[c][sample] = static_cast<std::int32_t>(place.rest_and_step >> 16);
+      program.step[c][sample] = static_cast<std::int32_t>(3 * (place.rest_and_step & 0xffff));
+    }
   }
 }
 
 }  // namespace
-
-bool is_matrix_alone(const ColourSteps& steps) noexcept {
-  if (!steps.grid.values.empty() || steps.then.size() != 1 || steps.connection != ColourSteps::Connection::none) {
-    return false;
-  }
-  const auto* const matrix = std::get_if<ColourMatrix>(&steps.then.front());
-  return matrix != nullptr && matrix->added == std::array<float, 3>{};
-}
 
 std::size_t colour_program_bytes(const ColourConversion& conversion) noexcept {
   const ColourSteps& steps = conversion.steps();
@@ -84,7 +80,7 @@ void write_colour_program(const ColourConversion& conversion, std::span<std::byt
   ColourProgram& program = *new (to.data()) ColourProgram{};
   for (std::size_t c = 0; c < 3; ++c) std::ranges::copy(steps.first[c], program.tables.first[c]);
   write_code_words(program.tables.codes);
-  write_places(conversion.places(), program);
+  write_places(conversion.lookup(), program);
   program.connection = static_cast<std::uint32_t>(steps.connection);
   std::ranges::copy(steps.to_srgb.factors, program.to_srgb);
   Tail tail;

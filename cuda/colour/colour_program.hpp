@@ -83,9 +83,6 @@ std::size_t colour_program_bytes(const ColourConversion& conversion) noexcept;
 /// Whether devices convert by it.
 bool is_for_devices(const ColourConversion& conversion) noexcept;
 
-/// Whether behind the first tables there is a matrix and nothing else.
-bool is_matrix_alone(const ColourSteps& steps) noexcept;
-
 /// Writes a conversion that is for devices. \param to  `colour_program_bytes` of it, aligned to 16 bytes.
 void write_colour_program(const ColourConversion& conversion, std::span<std::byte> to);
 

@@ -26,7 +26,7 @@ DeviceColours LoadedColours::load(std::shared_ptr<const ColourConversion> conver
                                      cudaMemcpyHostToDevice, stream));
     colours_ = {};
     colours_.program = reinterpret_cast<const ColourProgram*>(device_.data());
-    colours_.is_matrix = is_matrix_alone(conversion->steps());
+    colours_.is_matrix = conversion->steps().is_matrix_alone();
     if (colours_.is_matrix) {
       std::ranges::copy(std::get<ColourMatrix>(conversion->steps().then.front()).factors, colours_.factors);
     }

@@ -21,40 +21,48 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-using Floats = hn::ScalableTag<float>;
+#if HWY_TARGET == HWY_SCALAR
+
+/// None of the pixels.
+std::int64_t ConvertColours(const ColourSteps&, const ColourLookup&, std::uint8_t*, std::int64_t) { return 0; }
+
+#else
+
+// Looking up takes most of the time. A load per number is quicker than gathering them.
+
+/// Pixels that each step converts before the next one begins.
+constexpr std::int64_t block_pixels = 64;
+
+/// A pixel's three values and a fourth one without a meaning.
+using Pixel = hn::FixedTag<float, 4>;
+using Floats = hn::CappedTag<float, 16>;
 using Ints = hn::RebindToSigned<Floats>;
-using UnsignedInts = hn::RebindToUnsigned<Floats>;
+using Words = hn::RebindToUnsigned<Floats>;
+
+/// What stands between the steps; it fits into the first cache.
+struct alignas(64) Block {
+  std::array<float, 4 * block_pixels> values;         ///< of each pixel four
+  std::array<std::uint32_t, 4 * block_pixels> words;  ///< of `SrgbCodes`, for `values`
+  std::array<std::uint8_t, 4 * block_pixels> codes;   ///< for `values`
+  std::array<std::array<SamplePlace, block_pixels>, 3> places;
+  std::array<std::uint32_t, 4 * block_pixels> corners;           ///< of a pixel's tetrahedron: numbers of nodes
+  std::array<std::array<std::uint32_t, block_pixels>, 3> rests;  ///< between them
+};
 
 /// A value of each channel for as many pixels as a vector has lanes.
 struct Values {
   hn::Vec<Floats> red, green, blue;
 };
 
+HWY_INLINE std::uint32_t BitsOf(float value) {
+  std::uint32_t bits;
+  hwy::CopyBytes<sizeof bits>(&value, &bits);
+  return bits;
+}
+
 HWY_INLINE hn::Vec<Floats> Clamped(hn::Vec<Floats> value) {
   const Floats d;
   return hn::Min(hn::Max(value, hn::Zero(d)), hn::Set(d, 1.0F));
-}
-
-/// sRGB's code of linear light.
-HWY_INLINE hn::Vec<Ints> CodeOf(hn::Vec<Floats> y, const SrgbCodes& codes) {
-  const Floats d;
-  const Ints di;
-  y = Clamped(y);
-  const auto place = hn::ConvertTo(di, hn::Mul(y, hn::Set(d, static_cast<float>(SrgbCodes::intervals))));
-#if HWY_TARGET == HWY_SCALAR
-  const auto guess = hn::GatherIndex(di, codes.guesses.data(), place);
-  const auto threshold = hn::GatherIndex(d, codes.thresholds.data(), guess);
-#else
-  // Both numbers of a place at once: gathering takes most of the time.
-  const hn::Repartition<std::int64_t, Ints> pairs;
-  const hn::Half<Ints> half;
-  const auto low = hn::GatherIndex(pairs, codes.pairs.data(), hn::PromoteTo(pairs, hn::LowerHalf(half, place)));
-  const auto high = hn::GatherIndex(pairs, codes.pairs.data(), hn::PromoteTo(pairs, hn::UpperHalf(half, place)));
-  const auto guess = hn::ConcatEven(di, hn::BitCast(di, high), hn::BitCast(di, low));
-  const auto threshold = hn::BitCast(d, hn::ConcatOdd(di, hn::BitCast(di, high), hn::BitCast(di, low)));
-#endif
-  // True is -1.
-  return hn::Sub(guess, hn::BitCast(di, hn::VecFromMask(d, hn::Ge(y, threshold))));
 }
 
 HWY_INLINE hn::Vec<Floats> ValueOf(const ColourCurve& curve, hn::Vec<Floats> at) {
@@ -82,51 +90,6 @@ HWY_INLINE Values ValueOf(const ColourMatrix& matrix, const Values& v) {
   return {row(0), row(1), row(2)};
 }
 
-/// As `value_of` for a grid, whose nodes and rests stand in tables for each sample.
-HWY_INLINE Values ValueOf(const ColourGrid& grid, const std::array<GridPlaces, 3>& places, hn::Vec<Ints> red,
-                          hn::Vec<Ints> green, hn::Vec<Ints> blue) {
-  const Floats d;
-  const Ints di;
-  const UnsignedInts du;
-  const auto of = [&](const std::array<std::int32_t, 256>& table, hn::Vec<Ints> sample) {
-    return hn::GatherIndex(di, table.data(), sample);
-  };
-  auto rest0 = of(places[0].rest, red), rest1 = of(places[1].rest, green), rest2 = of(places[2].rest, blue);
-  auto step0 = of(places[0].step, red), step1 = of(places[1].step, green), step2 = of(places[2].step, blue);
-  const auto exchange = [](auto& rest_a, auto& step_a, auto& rest_b, auto& step_b) {
-    const auto less = hn::Lt(rest_a, rest_b);
-    const auto rest = hn::IfThenElse(less, rest_b, rest_a);
-    rest_b = hn::IfThenElse(less, rest_a, rest_b);
-    rest_a = rest;
-    const auto step = hn::IfThenElse(less, step_b, step_a);
-    step_b = hn::IfThenElse(less, step_a, step_b);
-    step_a = step;
-  };
-  exchange(rest0, step0, rest1, step1);
-  exchange(rest1, step1, rest2, step2);
-  exchange(rest0, step0, rest1, step1);
-  const auto corner =
-      hn::Add(hn::Add(of(places[0].corner, red), of(places[1].corner, green)), of(places[2].corner, blue));
-  const auto at1 = hn::Add(corner, step0);
-  const auto at2 = hn::Add(at1, step1);
-  const auto at3 = hn::Add(at2, step2);
-  const auto weight0 = hn::BitCast(du, hn::Sub(hn::Set(di, 65536), rest0));
-  const auto weight1 = hn::BitCast(du, hn::Sub(rest0, rest1));
-  const auto weight2 = hn::BitCast(du, hn::Sub(rest1, rest2));
-  const auto weight3 = hn::BitCast(du, rest2);
-  const auto channel = [&](std::size_t c) {
-    const std::uint32_t* const values = grid.values.data() + c;
-    const auto first = hn::GatherIndex(du, values, corner);
-    const auto sum01 = hn::Add(hn::Mul(first, weight0), hn::Mul(hn::GatherIndex(du, values, at1), weight1));
-    const auto sum23 =
-        hn::Add(hn::Mul(hn::GatherIndex(du, values, at2), weight2), hn::Mul(hn::GatherIndex(du, values, at3), weight3));
-    const auto sum = hn::Add(hn::Add(sum01, sum23), hn::Set(du, 0x8001));
-    const auto value = hn::ShiftRight<16>(hn::Sub(hn::Add(sum, hn::ShiftRight<16>(sum)), first));
-    return hn::Mul(hn::ConvertTo(d, hn::BitCast(di, value)), hn::Set(d, 1.0F / 65535.0F));
-  };
-  return {channel(0), channel(1), channel(2)};
-}
-
 HWY_INLINE Values XyzOfLab(const Values& v) {
   const Floats d;
   const auto set = [](float value) { return hn::Set(Floats(), value); };
@@ -143,26 +106,78 @@ HWY_INLINE Values XyzOfLab(const Values& v) {
           light(hn::Sub(y, apart(v.blue, 1.0F / 200.0F)), 2)};
 }
 
-/// Whole vectors of pixels; returns how many pixels that were.
-std::int64_t ConvertColours(const ColourSteps& steps, const std::array<GridPlaces, 3>& places,
-                            std::uint8_t* HWY_RESTRICT rgb, std::int64_t pixels) {
-  const Floats d;
-  const Ints di;
-  const hn::Rebind<std::uint8_t, Ints> d8;
-  const SrgbCodes& codes = srgb_codes();
+/// What stands in a profile without a grid for the samples of each pixel.
+HWY_INLINE void AddSamples(const ColourLookup& lookup, const std::uint8_t* HWY_RESTRICT rgb, std::int64_t pixels,
+                           Block& block) {
+  const Pixel d;
+  const auto of = [&](std::size_t c, std::uint8_t sample) { return hn::Load(d, lookup.added[c][sample].data()); };
+  float* to = block.values.data();
+  for (std::int64_t i = 0; i < pixels; ++i, rgb += 3, to += 4) {
+    hn::Store(hn::Add(hn::Add(of(0, rgb[0]), of(1, rgb[1])), of(2, rgb[2])), d, to);
+  }
+}
+
+/// The corners of each pixel's tetrahedron in a grid: from the lowest one along the channel with the largest rest
+/// first.
+HWY_INLINE void FindCorners(const ColourLookup& lookup, const std::uint8_t* HWY_RESTRICT rgb, std::int64_t pixels,
+                            Block& block) {
+  for (std::int64_t i = 0; i < pixels; ++i) {
+    for (std::size_t c = 0; c < 3; ++c) block.places[c][i] = lookup.places[c][rgb[3 * i + c]];
+  }
+  const Words d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  std::int64_t i = 0;
-  for (; i + lanes <= pixels; i += lanes) {
-    hn::Vec<decltype(d8)> red8, green8, blue8;
-    hn::LoadInterleaved3(d8, rgb + 3 * i, red8, green8, blue8);
-    const auto red = hn::PromoteTo(di, red8), green = hn::PromoteTo(di, green8), blue = hn::PromoteTo(di, blue8);
+  for (std::int64_t i = 0; i < block_pixels; i += lanes) {
+    hn::Vec<Words> node0, node1, node2, red, green, blue;
+    hn::LoadInterleaved2(d, &block.places[0][i].node, node0, red);
+    hn::LoadInterleaved2(d, &block.places[1][i].node, node1, green);
+    hn::LoadInterleaved2(d, &block.places[2][i].node, node2, blue);
+    // By the rest, as it is above the step. Of equal rests the order doesn't matter.
+    const auto more = hn::Max(red, green), less = hn::Min(red, green);
+    const auto between = hn::Max(less, blue), third = hn::Min(less, blue);
+    const auto first = hn::Max(more, between), second = hn::Min(more, between);
+    const auto step = hn::Set(d, 0xffff);
+    const auto corner0 = hn::Add(hn::Add(node0, node1), node2);
+    const auto corner1 = hn::Add(corner0, hn::And(first, step));
+    const auto corner2 = hn::Add(corner1, hn::And(second, step));
+    const auto corner3 = hn::Add(corner2, hn::And(third, step));
+    hn::StoreInterleaved4(corner0, corner1, corner2, corner3, d, block.corners.data() + 4 * i);
+    hn::Store(hn::ShiftRight<16>(first), d, block.rests[0].data() + i);
+    hn::Store(hn::ShiftRight<16>(second), d, block.rests[1].data() + i);
+    hn::Store(hn::ShiftRight<16>(third), d, block.rests[2].data() + i);
+  }
+}
+
+/// As `value_of` for a grid.
+HWY_INLINE void InterpolateGrid(const ColourLookup& lookup, std::int64_t pixels, Block& block) {
+  const Pixel d;
+  const hn::RebindToSigned<Pixel> di;
+  const hn::RebindToUnsigned<Pixel> du;
+  const hn::Rebind<std::uint16_t, Pixel> d16;
+  const std::uint16_t* const nodes = lookup.nodes.data();
+  for (std::int64_t i = 0; i < pixels; ++i) {
+    const auto value = [&](std::int64_t corner) {
+      return hn::PromoteTo(du, hn::Load(d16, nodes + 4 * std::size_t{block.corners[4 * i + corner]}));
+    };
+    const auto value0 = value(0), value1 = value(1), value2 = value(2), value3 = value(3);
+    const auto rest = [&](std::size_t order) { return hn::Set(du, block.rests[order][i]); };
+    const auto sum01 = hn::Add(hn::ShiftLeft<16>(value0), hn::Mul(hn::Sub(value1, value0), rest(0)));
+    const auto sum23 = hn::Add(hn::Mul(hn::Sub(value2, value1), rest(1)), hn::Mul(hn::Sub(value3, value2), rest(2)));
+    const auto sum = hn::Add(hn::Add(sum01, sum23), hn::Set(du, 0x8001));
+    const auto whole = hn::ShiftRight<16>(hn::Sub(hn::Add(sum, hn::ShiftRight<16>(sum)), value0));
+    const auto out = hn::Mul(hn::ConvertTo(d, hn::BitCast(di, whole)), hn::Set(d, 1.0F / 65535.0F));
+    hn::Store(out, d, block.values.data() + 4 * i);
+  }
+}
+
+/// The steps behind the first tables and the grid: to light.
+HWY_INLINE void FollowSteps(const ColourSteps& steps, Block& block) {
+  const Floats d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  for (std::int64_t i = 0; i < block_pixels; i += lanes) {
+    float* const at = block.values.data() + 4 * i;
     Values values;
-    if (steps.grid.values.empty()) {
-      values = {hn::GatherIndex(d, steps.first[0].data(), red), hn::GatherIndex(d, steps.first[1].data(), green),
-                hn::GatherIndex(d, steps.first[2].data(), blue)};
-    } else {
-      values = ValueOf(steps.grid, places, red, green, blue);
-    }
+    hn::Vec<Floats> fourth;
+    hn::LoadInterleaved4(d, at, values.red, values.green, values.blue, fourth);
     for (const auto& step : steps.then) {
       if (const auto* matrix = std::get_if<ColourMatrix>(&step)) {
         values = ValueOf(*matrix, values);
@@ -178,11 +193,64 @@ std::int64_t ConvertColours(const ColourSteps& steps, const std::array<GridPlace
       values = {hn::Mul(values.red, factor), hn::Mul(values.green, factor), hn::Mul(values.blue, factor)};
     }
     if (steps.connection != ColourSteps::Connection::none) values = ValueOf(steps.to_srgb, values);
-    hn::StoreInterleaved3(hn::DemoteTo(d8, CodeOf(values.red, codes)), hn::DemoteTo(d8, CodeOf(values.green, codes)),
-                          hn::DemoteTo(d8, CodeOf(values.blue, codes)), d8, rgb + 3 * i);
+    hn::StoreInterleaved4(values.red, values.green, values.blue, fourth, d, at);
   }
-  return i;
 }
+
+/// sRGB's codes of light.
+HWY_INLINE void WriteCodes(Block& block, std::uint8_t* HWY_RESTRICT rgb, std::int64_t pixels) {
+  const Floats d;
+  const Words dw;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  for (std::int64_t i = 0; i < 4 * block_pixels; i += lanes) {
+    const auto light = hn::Load(d, block.values.data() + i);
+    hn::Store(hn::Min(hn::Max(light, hn::Set(d, SrgbCodes::least)), hn::Set(d, 1.0F)), d, block.values.data() + i);
+  }
+  const std::uint32_t* const words = srgb_codes().words.data();
+  const float* light = block.values.data();
+  std::uint32_t* found = block.words.data();
+  for (std::int64_t i = 0; i < block_pixels; ++i, light += 4, found += 4) {
+    for (std::size_t c = 0; c < 3; ++c) found[c] = words[(BitsOf(light[c]) >> 16) - SrgbCodes::first_interval];
+  }
+  const hn::Rebind<std::uint8_t, Floats> d8;
+  const Ints di;
+  for (std::int64_t i = 0; i < 4 * block_pixels; i += lanes) {
+    const auto bits = hn::BitCast(dw, hn::Load(d, block.values.data() + i));
+    const auto codes = hn::ShiftRight<24>(hn::Add(bits, hn::Load(dw, block.words.data() + i)));
+    hn::Store(hn::DemoteTo(d8, hn::BitCast(di, codes)), d8, block.codes.data() + i);
+  }
+  // Four pixels at a time, of which a vector has room for a third more.
+  const hn::FixedTag<std::uint8_t, 16> d16;
+  alignas(16) static constexpr std::array<std::uint8_t, 16> places = {0,  1,  2,  4,  5,   6,   8,   9,
+                                                                      10, 12, 13, 14, 128, 128, 128, 128};
+  const auto of_three = hn::Load(d16, places.data());
+  std::int64_t i = 0;
+  for (; i + 6 <= pixels; i += 4) {
+    hn::StoreU(hn::TableLookupBytesOr0(hn::Load(d16, block.codes.data() + 4 * i), of_three), d16, rgb + 3 * i);
+  }
+  for (; i < pixels; ++i) std::copy_n(block.codes.data() + 4 * i, 3, rgb + 3 * i);
+}
+
+/// All pixels; returns how many that were.
+std::int64_t ConvertColours(const ColourSteps& steps, const ColourLookup& lookup, std::uint8_t* rgb,
+                            std::int64_t pixels) {
+  Block block{};
+  for (std::int64_t i = 0; i < pixels; i += block_pixels) {
+    std::uint8_t* const at = rgb + 3 * i;
+    const std::int64_t count = std::min(block_pixels, pixels - i);
+    if (lookup.nodes.empty()) {
+      AddSamples(lookup, at, count, block);
+    } else {
+      FindCorners(lookup, at, count, block);
+      InterpolateGrid(lookup, count, block);
+    }
+    if (!lookup.ends) FollowSteps(steps, block);
+    WriteCodes(block, at, count);
+  }
+  return pixels;
+}
+
+#endif
 
 }  // namespace
 }  // namespace slidestream::HWY_NAMESPACE
@@ -219,19 +287,6 @@ Values value_of(const ColourMatrix& matrix, const Values& v) noexcept {
   return out;
 }
 
-/// The node below a value along a channel of a grid, and how far it is to the next, in 65,536ths.
-struct GridPlace {
-  std::int64_t node;
-  std::int64_t rest;
-};
-
-/// As Little CMS has it: from 16 bits, and at the end the last node itself.
-GridPlace place_of(float value, int nodes) noexcept {
-  const std::int64_t scaled = static_cast<std::int64_t>(std::rint(clamped(value) * 65535.0F)) * (nodes - 1);
-  const std::int64_t place = scaled + (scaled + 0x7fff) / 0xffff;
-  return {place >> 16, place & 0xffff};
-}
-
 /// Little CMS' interpolation of 16 bits: the grid's values have no more.
 Values value_of(const ColourGrid& grid, const Values& v) noexcept {
   std::array<std::int64_t, 3> rest{};
@@ -239,7 +294,7 @@ Values value_of(const ColourGrid& grid, const Values& v) noexcept {
   std::size_t corner = 0;
   std::size_t stride = 3;
   for (std::size_t c = 3; c-- > 0;) {
-    const GridPlace place = place_of(v[c], grid.nodes[c]);
+    const GridPlace place = place_in_grid(v[c], grid.nodes[c]);
     rest[c] = place.rest;
     corner += static_cast<std::size_t>(place.node) * stride;
     step[c] = place.rest == 0 ? 0 : stride;
@@ -279,10 +334,8 @@ Values xyz_of_lab(const Values& v) noexcept {
 }
 
 std::uint8_t code_of(float y) noexcept {
-  const SrgbCodes& codes = srgb_codes();
-  y = clamped(y);
-  const std::int32_t guess = codes.guesses[static_cast<std::size_t>(y * static_cast<float>(SrgbCodes::intervals))];
-  return static_cast<std::uint8_t>(guess + (y >= codes.thresholds[static_cast<std::size_t>(guess)] ? 1 : 0));
+  const auto& thresholds = srgb_codes().thresholds;
+  return static_cast<std::uint8_t>(std::ranges::upper_bound(thresholds, clamped(y)) - thresholds.begin());
 }
 
 }  // namespace
@@ -307,22 +360,11 @@ void convert_colour(const ColourSteps& steps, std::uint8_t* rgb) noexcept {
   for (std::size_t c = 0; c < 3; ++c) rgb[c] = code_of(values[c]);
 }
 
-ColourConversion::ColourConversion(std::span<const std::byte> profile) : steps_(read_colour_steps(profile)) {
-  if (steps_.grid.values.empty()) return;
-  std::int32_t stride = 3;
-  for (std::size_t c = 3; c-- > 0;) {
-    for (std::size_t sample = 0; sample < 256; ++sample) {
-      const GridPlace place = place_of(steps_.first[c][sample], steps_.grid.nodes[c]);
-      places_[c].corner[sample] = static_cast<std::int32_t>(place.node) * stride;
-      places_[c].rest[sample] = static_cast<std::int32_t>(place.rest);
-      places_[c].step[sample] = place.rest == 0 ? 0 : stride;
-    }
-    stride *= steps_.grid.nodes[c];
-  }
-}
+ColourConversion::ColourConversion(std::span<const std::byte> profile)
+    : steps_(read_colour_steps(profile)), lookup_(steps_) {}
 
 void ColourConversion::apply(std::uint8_t* rgb, std::int64_t pixels) const noexcept {
-  const std::int64_t done = HWY_DYNAMIC_DISPATCH(ConvertColours)(steps_, places_, rgb, pixels);
+  const std::int64_t done = HWY_DYNAMIC_DISPATCH(ConvertColours)(steps_, lookup_, rgb, pixels);
   for (std::int64_t i = done; i < pixels; ++i) convert_colour(steps_, rgb + 3 * i);
 }
 

@@ -6,17 +6,10 @@
 #include <span>
 #include <string>
 
+#include "colour/colour_lookup.hpp"
 #include "colour/colour_steps.hpp"
 
 namespace slidestream {
-
-/// Where the samples of a channel lie in a grid: the node below, in values, how far it is to the next one in 65,536ths,
-/// and what is added to get there.
-struct GridPlaces {
-  std::array<std::int32_t, 256> corner{};
-  std::array<std::int32_t, 256> rest{};
-  std::array<std::int32_t, 256> step{};
-};
 
 /// Converts 8-bit RGB of a profile's colours to sRGB: relative colorimetric, without black point compensation. In
 /// float32 without fused multiply-add, and in integers within a grid, so that every processor gives the same bits.
@@ -33,18 +26,17 @@ class ColourConversion {
   bool keeps_colours() const noexcept;
 
   const ColourSteps& steps() const noexcept { return steps_; }
-  /// Of each channel's samples, where there is a grid.
-  const std::array<GridPlaces, 3>& places() const noexcept { return places_; }
+  const ColourLookup& lookup() const noexcept { return lookup_; }
 
   /// Memory that it takes, in bytes.
-  std::uint64_t bytes() const noexcept { return sizeof(*this) + steps_.table_bytes(); }
+  std::uint64_t bytes() const noexcept { return sizeof(*this) + steps_.table_bytes() + lookup_.table_bytes(); }
 
   /// Whether both convert by the same steps.
   bool operator==(const ColourConversion& other) const { return steps_ == other.steps_; }
 
  private:
   ColourSteps steps_;
-  std::array<GridPlaces, 3> places_{};
+  ColourLookup lookup_;
 };
 
 /// The definition: one pixel, step by step.

@@ -245,6 +245,12 @@ ColourSteps read_colour_steps(std::span<const std::byte> bytes) {
   return steps;
 }
 
+bool ColourSteps::is_matrix_alone() const noexcept {
+  if (!grid.values.empty() || then.size() != 1 || connection != Connection::none) return false;
+  const auto* const matrix = std::get_if<ColourMatrix>(&then.front());
+  return matrix != nullptr && matrix->added == std::array<float, 3>{};
+}
+
 std::uint64_t ColourSteps::table_bytes() const noexcept {
   std::uint64_t bytes = grid.values.capacity() * sizeof(grid.values.front());
   for (const auto& step : then) {
@@ -270,15 +276,12 @@ const SrgbCodes& srgb_codes() {
       made.thresholds[static_cast<std::size_t>(i)] = threshold;
     }
     made.thresholds[255] = std::numeric_limits<float>::infinity();
-    for (int i = 0; i <= SrgbCodes::intervals; ++i) {
-      const float y = static_cast<float>(i) / SrgbCodes::intervals;
-      const auto* above = std::ranges::upper_bound(made.thresholds, y);
-      made.guesses[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(above - made.thresholds.begin());
-    }
-    for (std::size_t i = 0; i < made.pairs.size(); ++i) {
-      const auto guess = static_cast<std::uint32_t>(made.guesses[i]);
-      const auto bits = std::bit_cast<std::uint32_t>(made.thresholds[guess]);
-      made.pairs[i] = static_cast<std::int64_t>(std::uint64_t{bits} << 32 | guess);
+    std::uint32_t code = 0;
+    for (std::uint32_t i = 0; i < SrgbCodes::intervals; ++i) {
+      const std::uint32_t begin = (SrgbCodes::first_interval + i) << 16;
+      while (std::bit_cast<std::uint32_t>(made.thresholds[code]) <= begin) ++code;
+      const auto next = std::bit_cast<std::uint32_t>(made.thresholds[code]);
+      made.words[i] = next - begin < 0x10000 ? ((code + 1) << 24) - next : (code << 24) - begin;
     }
     return made;
   }();

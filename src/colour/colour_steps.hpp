@@ -56,6 +56,8 @@ struct ColourSteps {
   Connection connection = Connection::none;
   ColourMatrix to_srgb;  ///< XYZ (D50) to linear light, unless `connection` is none
 
+  /// Whether `first` and a matrix without anything added are all of it.
+  bool is_matrix_alone() const noexcept;
   /// Memory of its tables, in bytes, besides the object itself.
   std::uint64_t table_bytes() const noexcept;
   bool operator==(const ColourSteps&) const = default;
@@ -72,14 +74,16 @@ std::string profile_name(std::span<const std::byte> bytes);
 /// Lab; or with steps that aren't known
 ColourSteps read_colour_steps(std::span<const std::byte> bytes);
 
-/// sRGB's code of linear light, as tables. The code of y, from 0 to 1, is `guesses[int(y 4096)]`, and one more where y
-/// is not below `thresholds` there.
+/// sRGB's codes of linear light y, from 0 to 1: as many as there are thresholds that y is not below.
 struct SrgbCodes {
-  static constexpr int intervals = 4096;
-  std::array<std::int32_t, intervals + 1> guesses{};
+  /// Its code is 0: less light counts as this.
+  static constexpr float least = 0x1p-13F;
+  /// The upper 16 bits of light number an interval that has at most one threshold.
+  static constexpr std::uint32_t first_interval = 0x3900;  ///< that of `least`
+  static constexpr std::uint32_t intervals = 0x3f80 - first_interval + 1;
   std::array<float, 256> thresholds{};  ///< the least value with a higher code; of 255: infinity
-  /// Of each guess, in the lower half, and the bits of its threshold.
-  std::array<std::int64_t, intervals + 1> pairs{};
+  /// Of each interval: what is added to the bits of its light, so that the upper 8 bits of the sum are the code.
+  std::array<std::uint32_t, intervals> words{};
 };
 const SrgbCodes& srgb_codes();
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <random>
@@ -104,18 +105,36 @@ TEST_CASE("sRGB's own profiles keep colours, others don't") {
 }
 
 TEST_CASE("what each code of linear light is follows from IEC 61966-2-1") {
-  const SrgbCodes& codes = srgb_codes();
-  const auto code_of = [&codes](float y) {
-    const std::int32_t guess = codes.guesses[static_cast<std::size_t>(y * SrgbCodes::intervals)];
-    return guess + (y >= codes.thresholds[static_cast<std::size_t>(guess)] ? 1 : 0);
-  };
+  const auto& thresholds = srgb_codes().thresholds;
   for (int i = 0; i <= 1'000'000; ++i) {
     const float y = static_cast<float>(i) / 1'000'000.0F;
     const double encoded = y <= 0.0031308 ? 12.92 * y : 1.055 * std::pow(static_cast<double>(y), 1.0 / 2.4) - 0.055;
     const double exact = 255.0 * encoded + 0.5;
     if (std::abs(exact - std::round(exact)) < 1e-5) continue;
-    REQUIRE(code_of(y) == static_cast<int>(std::floor(exact)));
+    REQUIRE(std::ranges::upper_bound(thresholds, y) - thresholds.begin() == static_cast<int>(std::floor(exact)));
   }
+}
+
+TEST_CASE("the words of intervals give the codes that the thresholds give") {
+  const SrgbCodes& codes = srgb_codes();
+  std::int64_t tried = 0;
+  const auto check = [&](std::uint32_t bits) {
+    const auto light = std::bit_cast<float>(bits);
+    if (light < SrgbCodes::least || light > 1.0F) return;
+    const std::uint32_t word = codes.words.at((bits >> 16) - SrgbCodes::first_interval);
+    REQUIRE((word + bits) >> 24 == std::ranges::upper_bound(codes.thresholds, light) - codes.thresholds.begin());
+    ++tried;
+  };
+  for (std::uint32_t i = 0; i < SrgbCodes::intervals; ++i) {
+    const std::uint32_t begin = (SrgbCodes::first_interval + i) << 16;
+    for (std::uint32_t within = 0; within < 0x10000; within += 0xfff) check(begin + within);
+  }
+  for (std::size_t code = 0; code < 255; ++code) {
+    const auto bits = std::bit_cast<std::uint32_t>(codes.thresholds[code]);
+    for (std::uint32_t near = bits - 3; near != bits + 3; ++near) check(near);
+  }
+  CHECK(tried > 25'000);
+  CHECK(SrgbCodes::least < codes.thresholds[0]);
 }
 
 TEST_CASE("profiles that can't be used are refused in one line") {

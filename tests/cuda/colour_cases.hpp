@@ -39,7 +39,7 @@ class HostColours {
       : memory_((cuda::colour_program_bytes(conversion) + 63) / 64) {
     cuda::write_colour_program(conversion, std::as_writable_bytes(std::span(memory_)));
     colours_.program = reinterpret_cast<const cuda::ColourProgram*>(memory_.data());
-    colours_.is_matrix = cuda::is_matrix_alone(conversion.steps());
+    colours_.is_matrix = conversion.steps().is_matrix_alone();
     if (!colours_.is_matrix) return;
     std::ranges::copy(std::get<ColourMatrix>(conversion.steps().then.front()).factors, colours_.factors);
   }
