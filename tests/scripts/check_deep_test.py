@@ -44,7 +44,8 @@ class Case(unittest.TestCase):
             self.write("scripts/" + name, (SCRIPTS / name).read_text())
         for name in ("a/a_test.cpp", "a/help.hpp", "a/CMakeLists.txt", "b/b_test.py", "b/CMakeLists.txt", "support/main.cpp"):
             self.write("tests/" + name)
-        self.write(".gitignore", "/build/\n*.log\n/unbuildable\n")
+        # As the real one: a module that a script imports is compiled where Python may write.
+        self.write(".gitignore", "/build/\n*.log\n/unbuildable\n__pycache__/\n")
         link = "build tests/a/a_test | tests.cmake: CXX_EXECUTABLE_LINKER__a_test_Release a.o | lib.a\n"
         for build in ("release", "asan"):
             self.write(f"build/{build}/build.ninja", link)
