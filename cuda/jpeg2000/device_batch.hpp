@@ -21,7 +21,7 @@ struct Jpeg2000Counters {
   std::uint32_t stream_words;       ///< taken
   std::uint32_t pieces;             ///< taken
   std::uint32_t jobs;               ///< code-blocks to decode
-  std::uint32_t next_job;           ///< given to lanes
+  std::uint32_t next_job;           ///< that a thread takes next
   std::uint32_t bins[length_bins];  ///< code-blocks in a bin; then, where the bin's next goes
 };
 
@@ -37,7 +37,7 @@ struct Jpeg2000DeviceBatch {
   BlockJob* jobs;             ///< the longest first
   std::uint32_t* job_blocks;  ///< their blocks
   std::uint32_t* stream;      ///< bits of all blocks
-  std::uint32_t* planes;      ///< signs, states and bit planes of all blocks; margins on both sides are others'
+  std::uint32_t* planes;      ///< of all blocks: signs, pending and bit planes; `plane_margin` words lie on both sides
   float* colour;              ///< values of components, of tiles that are made of three, or large
   Jpeg2000Counters* counters;
   std::uint8_t* plane;
@@ -64,7 +64,7 @@ inline Jpeg2000DeviceBatch of_wave(Jpeg2000DeviceBatch batch, const Jpeg2000Wave
   return batch;
 }
 
-/// Packets to sorted code-blocks with their bits joined.
+/// Finds the code-blocks in a wave's packets, sorts them by length and joins their bits.
 void launch_packets(const Jpeg2000DeviceBatch& batch, std::uint32_t multiprocessors, cudaStream_t stream);
 /// Bits to bit planes, of tiles with code-blocks of style 0 or, `styled`, of any.
 void launch_blocks(const Jpeg2000DeviceBatch& batch, bool styled, std::uint32_t multiprocessors, cudaStream_t stream);

@@ -8,18 +8,24 @@
 namespace slidestream::cuda {
 namespace {
 
-constexpr std::uint32_t usual_blocks = 80;  // of 32 x 32, all of a component of 256 x 256 samples
-constexpr std::uint32_t usual_pieces = 16;  // beyond the first of each block
-// Signs, pending and 12 bit planes, on an average; for colour 9.
+// For an area: all code-blocks of 32 x 32 samples that a component of 256 x 256 samples has.
+constexpr std::uint32_t usual_blocks = 80;
+// For an area: pieces beyond the first one of each code-block.
+constexpr std::uint32_t usual_pieces = 16;
+// For a tile, on average: the planes of signs and "pending", and 12 bit planes. For each further component of RGB:
+// those two and 9 bit planes.
 constexpr std::uint32_t usual_planes = 14, usual_colour_planes = 11;
-constexpr std::uint32_t most_colour_tiles = 320;  // what the largest devices have at a time
+// Two for each of up to 160 multiprocessors: so many tiles of three components are made at a time.
+constexpr std::uint32_t most_colour_tiles = 320;
+// For a tile.
 constexpr std::uint32_t usual_state_words = 2560;
 constexpr std::uint32_t words_of_plane = small_jpeg2000_side * small_jpeg2000_side / 32;
-// Of a component of the largest tiles, of which a batch takes at least one.
+// The areas of a component of the largest tiles. By default a wave has room for the areas and code-blocks of one such
+// tile at least. In small waves `colour_tiles` or `state_words` may be too few for it.
 constexpr std::uint32_t most_areas =
     most_jpeg2000_side / small_jpeg2000_side * (most_jpeg2000_side / small_jpeg2000_side);
 
-/// Tiles whose states are interleaved, as `parse_packets` has them.
+/// `tiles` rounded up to a multiple of 32. `parse_packets` interleaves the states of 32 tiles.
 constexpr std::uint64_t whole_groups(std::uint64_t tiles) { return (tiles + 31) / 32 * 32; }
 
 std::uint32_t decoded_areas(const Jpeg2000Coding& coding) {
@@ -28,7 +34,7 @@ std::uint32_t decoded_areas(const Jpeg2000Coding& coding) {
   return areas;
 }
 
-/// 0: it isn't large.
+/// The side of the square that a large tile is made in, a power of two; 0 if the tile isn't large.
 std::uint32_t large_side(const Jpeg2000Coding& coding) {
   if (coding.large == 0) return 0;
   return std::bit_ceil(std::max<std::uint32_t>({coding.width, coding.height, small_jpeg2000_side}));
@@ -84,7 +90,7 @@ void Jpeg2000Batch::clear(bool converts) {
   compressed_end_ = 0;
   has_ = {};
   has_styles_ = false;
-  // Codings stay for the next batch, which is likely of the same slide, until they are too many.
+  // The next batch is likely of the same slide: codings stay until there is no room for another one.
   if (coding_count_ < layout_.limits.codings) return;
   coding_count_ = 0;
   known_.clear();
@@ -112,7 +118,8 @@ Jpeg2000Reason Jpeg2000Batch::judge(TileDemand demand, bool rgb_wanted, Verdict&
     const Jpeg2000Reason reason = judge_jpeg2000(header_.parameters, demand, verdict.rgb);
     if (reason != Jpeg2000Reason::none) return reason;
     verdict.components = components_for(verdict.rgb);
-    verdict.luminance = verdict.rgb;  // of one component they are alike
+    // It stays so where colours are converted. Else luminance is judged below, or nobody wants it.
+    verdict.luminance = verdict.rgb;
   }
   if (limits.format == luminance_format || (limits.with_luminance && !converts_)) {
     demand.format = luminance_format;

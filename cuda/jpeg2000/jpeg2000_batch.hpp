@@ -18,26 +18,32 @@ namespace slidestream::cuda {
 /// and `Jpeg2000BatchDecoder::device_bytes`. What finds no room goes to the CPU's decoder, a tile at a time.
 ///
 /// A batch is of luminance or of RGB, perhaps with luminance beside it. It is decoded in waves, one after the other in
-/// the same scratch memory. Bit planes alone take 1.75 bytes per pixel of a wave, 4.5 for RGB; with everything else a
-/// tile of 256 x 256 takes about 160 KB, 350 for RGB. For thousands of tiles that is more than a batch's pixels take.
+/// the same scratch memory. Bit planes alone take 1.75 bytes per pixel of a wave, 4.5 for RGB. With everything else a
+/// tile of 256 x 256 pixels, of 24 KB compressed, takes 170 KB in waves of 16,384 tiles and 250 KB in waves of 32. For
+/// RGB it takes 360 and 510 KB. For thousands of tiles that is more than a batch's pixels take.
 struct Jpeg2000BatchLimits {
   std::uint32_t tiles = 0;
   std::uint64_t compressed_bytes = 0;  ///< of all tiles together, below 4 GiB
   PixelFormat format = luminance_format;
   bool with_luminance = false;         ///< as well, where the format is RGB
   std::uint32_t codings = 16;          ///< different main headers; 32 KB each. Slides have one or two
-  std::uint32_t parts = 0;             ///< tile-parts; 0: two a tile
+  std::uint32_t parts = 0;             ///< tile-parts; 0: two a tile and 255 more
   std::uint32_t white_rectangles = 0;  ///< missing tiles; with luminance each takes two rectangles
   // Of a wave.
-  std::uint32_t wave_tiles = 0;   ///< 0: all of the batch
-  std::uint64_t wave_bytes = 0;   ///< compressed; 0: all of the batch. A tile that has more finds no room
-  std::uint32_t areas = 0;        ///< of 256 x 256 samples that are decoded; 0: one a tile, or three for RGB
-  std::uint32_t blocks = 0;       ///< code-blocks of those, 56 bytes each; 0: 80 an area
-  std::uint32_t pieces = 0;       ///< of blocks in layers beyond the first; 0: 16 an area
-  std::uint64_t state_words = 0;  ///< for packet headers, 4 bytes each; 0: 2,560 a tile
-  std::uint64_t plane_words = 0;  ///< for bit planes, 4 bytes each; 0: 14 planes of 256 x 256 samples a tile, RGB 36
-  /// Made of three components at a time, 512 KB each; 0: an eighth of a wave, for RGB a quarter, at most 320. Large
-  /// tiles share that memory; one of 1024 x 1024 pixels wants 19, of 512 x 512 five.
+  std::uint32_t wave_tiles = 0;  ///< 0: all of the batch
+  std::uint64_t wave_bytes = 0;  ///< compressed; 0: all of the batch. A tile that has more finds no room
+  std::uint32_t areas = 0;       ///< of 256 x 256 samples that are decoded; 0: one a tile, three for RGB, at least 48
+  /// Code-blocks of these areas: 52 bytes of records and 24 of joined bits each, besides what they hold; 0: 80 an area
+  /// and 512 more.
+  std::uint32_t blocks = 0;
+  std::uint32_t pieces = 0;  ///< of blocks in layers beyond the first; 0: 16 an area and 4,096 more
+  /// For packet headers, 4 bytes each; 0: 2,560 a tile, for whole groups of 32 tiles.
+  std::uint64_t state_words = 0;
+  /// For bit planes, 4 bytes each; 0: 14 planes of 256 x 256 samples a tile, 36 for RGB. That is for one tile more than
+  /// a wave has, and for at least 17.
+  std::uint64_t plane_words = 0;
+  /// Tiles that are made of three components at a time, 512 KB each; 0: an eighth of a wave, for RGB a quarter, 1 to
+  /// 320. Large tiles share that memory: one of 1024 x 1024 pixels wants 19 of these, one of 512 x 512 five.
   std::uint32_t colour_tiles = 0;
 };
 
@@ -108,9 +114,12 @@ struct Jpeg2000UploadLayout {
   std::size_t size;
 };
 
-/// Collects the tiles of one batch. It is filled, given to the decoder, and must then stay as it is until the stream
-/// has passed `Jpeg2000BatchDecoder::enqueue`'s copy; then it is cleared and filled again. Used by one thread at a
-/// time. Doesn't allocate once warm.
+/// Collects the tiles of one batch. It is filled and given to the decoder. Then it must stay as it is until the stream
+/// has passed the copy of `Jpeg2000BatchDecoder::enqueue`, before it is cleared and filled again. Used by one thread at
+/// a time. Doesn't allocate once warm.
+///
+/// The `SlotDecoder` of each slot of a GPU has one: a worker of the graph fills it in the decode stage. Each
+/// `WindowDecoder` has one, for Python.
 class Jpeg2000Batch {
  public:
   /// Memory that `upload` must have; pinned, or copies aren't asynchronous.
@@ -125,7 +134,8 @@ class Jpeg2000Batch {
   /// Adds a tile, for pixels of the limits' format whatever `demand` says, whose compressed bytes will lie `offset`
   /// bytes into the compressed buffer on the device. Parses the headers in `bytes`, and asks the rule whether it is
   /// what `demand` wants; packets aren't touched. \returns none, and the tile has number `tiles() - 1`; else why the
-  /// tile isn't for the device: nothing was added, and the CPU's decoder has to say what it is.
+  /// tile isn't for the device. Then only a coding may have been added, and the CPU's decoder has to say what the tile
+  /// is.
   Jpeg2000Reason add(std::span<const std::byte> bytes, std::uint64_t offset, const TileDemand& demand,
                      const JpegPlacement& placement);
 

@@ -39,12 +39,12 @@ class Jpeg2000BatchDecoder {
   Jpeg2000BatchDecoder(const Jpeg2000BatchLimits& limits, std::span<std::byte> device);
 
   /// Puts all of a batch's work on `stream`: the copy of its description from `batch`'s upload memory, and the kernels.
-  /// Doesn't allocate, synchronise, or touch other streams. All of this must stay until the stream has passed it.
-  /// \param plane  base that the placements' offsets count from. Only the tiles' rectangles are written.
-  /// \param verdicts  device memory for `batch.tiles()` words: Jpeg2000Reason::none, or why the tile's pixels, which
-  /// are
-  ///   then unspecified, can't be vouched for.
-  /// \param batch  of the decoder's own limits.
+  /// Doesn't allocate, synchronise, or touch other streams. What arguments refer to must stay until the stream has
+  /// passed it. \param plane  where the placements' offsets begin. Only the rectangles of tiles, missing ones too, are
+  /// written. \param verdicts  device memory for `batch.tiles()` words. Each is Jpeg2000Reason::none, or why the tile
+  /// can't be
+  ///   vouched for: then its pixels are unspecified.
+  /// \param batch  made with the decoder's limits.
   /// \param compressed  device memory, aligned to 16 bytes, as the offsets given to `batch.add` mean; its size is a
   ///   multiple of 16 and at least `batch.compressed_end()`. Bytes between tiles may be anything.
   /// \param colours  what RGB is converted by, with `every`, where the batch converts; missing tiles stay white.

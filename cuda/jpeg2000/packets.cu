@@ -4,6 +4,7 @@
 
 namespace slidestream::cuda {
 
+/// Starts the four kernels of a wave in order on one stream: each takes what the one before it wrote.
 void launch_packets(const Jpeg2000DeviceBatch& batch, std::uint32_t multiprocessors, cudaStream_t stream) {
   SLIDESTREAM_CUDA(cudaMemsetAsync(batch.counters, 0, sizeof(Jpeg2000Counters), stream));
   constexpr unsigned parse_threads = PacketShape::parse_threads, tiles_per_block = PacketShape::sort_threads / 32;

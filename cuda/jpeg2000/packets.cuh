@@ -5,8 +5,9 @@
 #include "cuda/jpeg2000/device_batch.hpp"
 
 /// \file
-/// From packets to code-blocks that are ready to decode: headers by a lane a tile, then blocks sorted by length, so
-/// that lanes side by side have as much to do, and their bits joined by a lane a block.
+/// From packets to code-blocks that are ready to decode. One thread reads the packet headers of a tile. Code-blocks are
+/// then sorted by length, so that neighbouring threads have about equal work. Last, the bits of each code-block
+/// are joined by one thread.
 
 namespace slidestream::cuda {
 namespace {
@@ -18,7 +19,7 @@ struct PacketShape {
   static constexpr unsigned join_blocks_per_multiprocessor = 16;
 };
 
-/// The longest come first.
+/// The bin of a code-block with so many bytes: the longest code-blocks are in the first bins.
 __device__ __forceinline__ std::uint32_t bin_of(std::uint32_t bytes) {
   return length_bins - 1 - smaller(bytes / 4, length_bins - 1);
 }
@@ -49,6 +50,7 @@ __device__ __forceinline__ void for_used_blocks(const Jpeg2000Coding& coding, Jp
   }
 }
 
+/// A thread per tile: finds its code-blocks' bytes, takes room for their bits and planes, and counts them by bin.
 __global__ void __launch_bounds__(PacketShape::parse_threads) parse_packets(const Jpeg2000DeviceBatch batch) {
   const std::uint32_t number = blockIdx.x * PacketShape::parse_threads + threadIdx.x;
   if (number >= batch.tile_count) return;
@@ -85,7 +87,7 @@ __global__ void __launch_bounds__(PacketShape::parse_threads) parse_packets(cons
   batch.verdicts[number] = static_cast<std::uint32_t>(reason);
 }
 
-/// Counts to places.
+/// Turns the counts of the bins into the places where bins begin: each is the sum of the counts before it.
 __global__ void __launch_bounds__(length_bins) scan_bins(const Jpeg2000DeviceBatch batch) {
   auto* const sums = reinterpret_cast<std::uint32_t*>(block_memory());
   const std::uint32_t mine = batch.counters->bins[threadIdx.x];
@@ -101,7 +103,8 @@ __global__ void __launch_bounds__(length_bins) scan_bins(const Jpeg2000DeviceBat
   if (threadIdx.x == length_bins - 1) batch.counters->jobs = sums[threadIdx.x];
 }
 
-/// A warp a tile: its blocks to their places in the order, and what must be zero of their planes.
+/// A warp per tile: puts its code-blocks into the order by length, and zeroes those of their planes that begin as
+/// zeros.
 __global__ void __launch_bounds__(PacketShape::sort_threads) sort_blocks(const Jpeg2000DeviceBatch batch) {
   const std::uint32_t number = blockIdx.x * (PacketShape::sort_threads / 32) + threadIdx.x / 32;
   const std::uint32_t lane = threadIdx.x % 32;
@@ -121,6 +124,7 @@ __global__ void __launch_bounds__(PacketShape::sort_threads) sort_blocks(const J
   });
 }
 
+/// Joins the bits of code-blocks, without stuffing. Of n threads each takes every n-th code-block.
 __global__ void __launch_bounds__(PacketShape::join_threads) join_blocks(const Jpeg2000DeviceBatch batch) {
   const std::uint32_t jobs = batch.counters->jobs;
   for (std::uint32_t i = blockIdx.x * PacketShape::join_threads + threadIdx.x; i < jobs;

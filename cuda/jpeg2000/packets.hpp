@@ -6,8 +6,8 @@
 #include "cuda/jpeg2000/coding.hpp"
 
 /// \file
-/// Packet headers (ISO/IEC 15444-1, B.10) of one tile, for one lane of the device or for the host: from them comes
-/// where each code-block's bytes lie. One source for both.
+/// The packet headers (ISO/IEC 15444-1, B.10) of one tile: they tell where each code-block's bytes lie. One source for
+/// a thread of the device and for the host.
 
 namespace slidestream::cuda {
 
@@ -29,8 +29,8 @@ struct alignas(16) Jpeg2000Block {
     std::uint32_t last;  ///< piece of the pool, plus one; 0: the first is the last. While packets are read
     std::uint32_t tile;  ///< then, on the device
   };
-  std::uint32_t stream;  ///< word where its unstuffed bytes begin; from here on filled in by those who follow
-  std::uint32_t planes;  ///< word where its signs, states and bit planes begin
+  std::uint32_t stream;  ///< word where its joined bits begin; this and `planes` are set after `read_packets`
+  std::uint32_t planes;  ///< word where its planes begin: signs, pending and bit planes (see block_decoder.hpp)
   std::uint8_t passes;   ///< coding passes that are decoded
   std::uint8_t bit_planes;
   std::uint8_t coded_planes;  ///< those that passes touch, from the top

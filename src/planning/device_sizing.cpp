@@ -36,8 +36,8 @@ constexpr std::size_t wide_row = 16384;  // tiles of any size
 constexpr std::size_t least_tiles = 1024;
 constexpr std::size_t most_tiles = std::size_t{3} << 15;
 
-/// Tiles of JPEG 2000 that a slot decodes at a time: scratch is some 160 KB each, 350 for RGB, and several slots decode
-/// side by side.
+/// Tiles of JPEG 2000 that a slot decodes at a time: a wave. In the largest wave a tile takes about 180 KB of scratch
+/// memory, in the smallest 250 KB; for RGB 370 and 510 KB. Several slots decode side by side.
 constexpr std::size_t least_wave = 32;
 constexpr std::size_t most_wave = 8192;
 /// Pixels of a tile of the usual size, and bytes that tiles have at most on an average for waves of so many.

@@ -37,7 +37,7 @@ constexpr std::size_t usual_tile_bytes = std::size_t{24} << 10;
 constexpr std::size_t most_pieces = 16384;
 /// Host memory that the CPU decodes to on the way to the device.
 constexpr std::size_t patch_bytes = std::size_t{16} << 20;
-/// Tiles of JPEG 2000 that are decoded side by side, at most: 350 KB each.
+/// Tiles of JPEG 2000 that are decoded side by side, at most: about 480 KB each.
 constexpr std::size_t most_wave = 1024;
 
 std::size_t aligned(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
