@@ -25,6 +25,7 @@ EncodeTask make_encode_task(const JpegEncoderLimits& limits, const ConstPixelVie
   if (plane.format != limits.format) throw std::invalid_argument("the JPEG encoder's plane has another pixel format");
   if (tiles.size() > limits.tiles) throw std::length_error("more tiles than the JPEG encoder was made for");
   const Rect& held = plane.rect;
+  // The kernels count columns and rows in 32 bits.
   constexpr std::int64_t most = 1LL << 31;
   if (held.x < 0 || held.y < 0 || plane.image.width > most || plane.image.height > most) {
     throw std::invalid_argument("the JPEG encoder's plane lies outside its image");

@@ -11,7 +11,10 @@
 #include "cuda/encode/row_band.hpp"
 
 /// \file
-/// What an encoder is made for, and where its device memory's parts lie.
+/// What a JPEG encoder is made for, how its device memory is divided, and what its kernels are told.
+///
+/// `JpegEncoder` uses it. The worker that runs a GPU's compute node calls `JpegEncoder::enqueue` once for each level of
+/// an image and each run of its tiles. Planning counts the memory of GPUs with it.
 
 namespace slidestream::cuda {
 
@@ -45,7 +48,7 @@ constexpr TileGrid grid_of(const JpegEncoderLimits& limits) {
   });
 }
 
-/// Blocks of a MCU; of grey a block.
+/// Blocks of an MCU; 1 for grey.
 constexpr std::uint32_t mcu_blocks_of(const JpegEncoderLimits& limits) {
   return with_band(limits, [](auto band) { return decltype(band)::blocks; });
 }
@@ -62,7 +65,7 @@ constexpr std::uint64_t most_scratch_bytes(const JpegEncoderLimits& limits) {
                          std::uint64_t{grid_of(limits).bands} * (4 + BandRecord::unit_bytes));
 }
 
-/// Bytes of a tile that none exceeds: each byte of its scan stuffed.
+/// The most bytes that a tile can have: a scan of the most bits, with each of its bytes stuffed.
 constexpr std::uint64_t most_tile_bytes(const JpegEncoderLimits& limits) {
   return EncodeTables::most_header_bytes + 2 * ((blocks_of(limits) * most_block_bits + 7) / 8) + end_bytes;
 }
@@ -74,11 +77,14 @@ constexpr bool fits(const JpegEncoderLimits& limits, std::uint64_t bytes, std::u
   return bytes <= capacity && scratch_units <= limits.scratch_bytes / BandRecord::unit_bytes;
 }
 
-/// \throws std::invalid_argument unless limits are sound; std::length_error when their scratch memory can't be counted.
+/// \throws std::invalid_argument unless limits are sound; std::length_error when 32 bits can't count the batch's bands
+///   or units of scratch memory.
 void require_sound(const JpegEncoderLimits& limits);
 
-/// What kernels are told of a batch, but for the encoder's own memory and the output. Reads nothing of the plane.
-/// \throws std::invalid_argument for another format, or a tile that isn't in the plane; std::length_error for too many.
+/// What the kernels are told of a batch, without the encoder's own memory and the output, which the caller adds. Reads
+/// no pixel of the plane.
+/// \throws std::invalid_argument for another format, a tile that isn't in the plane, a plane that begins left of or
+///   above its image, or an image with a side above 2^31; std::length_error for too many tiles.
 EncodeTask make_encode_task(const JpegEncoderLimits& limits, const ConstPixelView<MemorySpace::device>& plane,
                             std::span<const JpegTilePosition> tiles);
 
