@@ -9,14 +9,15 @@
 
 namespace slidestream::volume {
 
-/// Compresses bytes into a gzip file of one member, by the threads of the caller's arena. Equal bytes give equal files,
-/// for any number of threads. \param comment  in the member's head, which has no time and no name
-/// \param head  what comes first, at most some thousand bytes. \param body  the rest
+/// Writes bytes as a gzip file of one member. The caller compresses `head`; the threads of its arena share `body`.
+/// With one version of zlib, equal arguments give equal files for any number of threads.
+/// \param comment  for the gzip header, which has no time and no name; without zero bytes
+/// \param head  the first bytes of the content, at most some thousand: the NIfTI header. \param body  the rest
 /// \throws OutputError, std::bad_alloc
 void write_gzip(AtomicFile& file, std::string_view comment, std::span<const std::byte> head,
                 std::span<const std::byte> body);
 
-/// The first bytes of a file with that comment.
-std::string gzip_head(std::string_view comment);
+/// The gzip header with that comment: the first bytes of such a file.
+std::string gzip_header(std::string_view comment);
 
 }  // namespace slidestream::volume

@@ -226,7 +226,7 @@ bool is_result(const std::filesystem::path& file) {
   std::error_code code;
   // Opening a FIFO would wait for its other end.
   if (!std::filesystem::is_regular_file(file, code)) return false;
-  const std::string comment = gzip_head(written_mark);
+  const std::string comment = gzip_header(written_mark);
   std::string head(comment.size(), '\0');
   std::ifstream in(file, std::ios::binary);
   return in.read(head.data(), static_cast<std::streamsize>(head.size())) && head == comment;
