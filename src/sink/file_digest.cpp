@@ -26,10 +26,10 @@ namespace {
 
 using Blocks = std::vector<std::optional<std::uint64_t>>;
 
-/// So much is read at a time: it is hashed while it is still in a core's own cache.
+/// Bytes that are read at a time. They are hashed while they are still in a core's own cache.
 constexpr std::size_t read_bytes = std::size_t{128} << 10;
 
-/// How many blocks a thread of its own is worth.
+/// Unknown blocks for each thread that reads: for fewer, another one isn't worth its start.
 constexpr std::size_t blocks_a_thread = 8;
 
 /// \param code  gets an errno where it can't be read
@@ -78,8 +78,8 @@ void add_number(ContentHash& hash, std::uint64_t value) {
   hash.add(bytes);
 }
 
-/// Of a file of that size. \param blocks  all of its blocks; those that are known needn't be read.
-/// \param code  0, or an errno where it can't be read
+/// The digest of a file of that size. \param blocks  the hashes of all its blocks; blocks without one are read
+/// \param code  gets 0, or an errno where a block can't be read
 std::optional<std::uint64_t> digest_of(int descriptor, std::uint64_t size, Blocks blocks, int& code) {
   code = read_unknown(descriptor, size, blocks);
   if (code != 0) return std::nullopt;
@@ -102,7 +102,7 @@ void WrittenDigest::add(std::uint64_t offset, std::span<const ::iovec> pieces) {
   for (const ::iovec& piece : pieces) add({static_cast<const std::byte*>(piece.iov_base), piece.iov_len});
 }
 
-/// Some, up to `most`.
+/// Adds zeros: `most` at most, and none beyond the end of the block.
 void WrittenDigest::add_zeros(std::uint64_t most) {
   static const std::vector<std::byte> zeros(digest_block);
   static const std::uint64_t whole_block = [] {
@@ -154,8 +154,8 @@ std::optional<std::uint64_t> WrittenDigest::value(int descriptor) const {
   return digest_of(descriptor, at_, std::move(blocks), code);
 }
 
-int write_at(int descriptor, std::uint64_t offset, std::span<::iovec> pieces, WrittenDigest& digest) {
-  // A thread takes longer to begin than less is hashed.
+int write_and_hash(int descriptor, std::uint64_t offset, std::span<::iovec> pieces, WrittenDigest& digest) {
+  // Fewer bytes are hashed in less time than a thread takes to start.
   constexpr std::uint64_t least_at_once = std::uint64_t{1} << 20;
   const std::vector<::iovec> as_they_were(pieces.begin(), pieces.end());
   std::uint64_t bytes = 0;
@@ -187,7 +187,8 @@ std::optional<std::uint64_t> digest_of_file(const fs::path& file, int& code) {
   return digest_of(open.descriptor, size, Blocks((size + digest_block - 1) / digest_block), code);
 }
 
-/// Calls `see` with each file of a folder. \return 0, or an errno where some of it can't be looked at.
+/// Calls `see` with each file of a folder and its subfolders. Stray files are left out, and symbolic links to folders
+/// are neither followed nor seen. \return 0, or an errno where some of it can't be looked at.
 template <class See>
 int see_files(const fs::path& folder, const See& see) {
   std::error_code code;
@@ -200,7 +201,7 @@ int see_files(const fs::path& folder, const See& see) {
   return code.value();
 }
 
-/// One look: on network file systems each takes a way there and back.
+/// The size of a regular file, by one system call: on network file systems each call takes a round trip.
 std::optional<std::uint64_t> file_bytes(const fs::path& file, int& code) {
   struct ::stat about {};
   code = ::stat(file.c_str(), &about) != 0 ? errno : 0;
@@ -208,7 +209,7 @@ std::optional<std::uint64_t> file_bytes(const fs::path& file, int& code) {
   return static_cast<std::uint64_t>(about.st_size);
 }
 
-/// Bytes of files together, of which many are looked at at a time. Threads wait for storage, not for processors.
+/// The sum of the files' sizes. Many threads ask for sizes at a time: they wait for storage, not for processors.
 std::optional<std::uint64_t> bytes_of(const std::vector<fs::path>& files, int& code) {
   constexpr std::size_t files_a_thread = 16;
   constexpr std::size_t most_threads = 32;
@@ -232,7 +233,8 @@ std::optional<std::uint64_t> bytes_of(const std::vector<fs::path>& files, int& c
   return all ? std::optional(sum.load()) : std::nullopt;
 }
 
-/// Looks at the files of a folder, by name. Several at a time. \return whether all could be read.
+/// Fills in the sizes and digests of a folder's files, of which `files` has the names. Threads read several files at a
+/// time. \return whether all could be read.
 /// \param code  gets an errno where one can't
 bool describe_files(const fs::path& folder, std::map<std::string, PathContent>& files, int& code) {
   std::mutex mutex;
@@ -258,7 +260,7 @@ bool describe_files(const fs::path& folder, std::map<std::string, PathContent>& 
       }
     }
   };
-  // A file or two are read before a thread has begun.
+  // One or two files are read before a thread has started.
   const std::size_t most = std::clamp<std::size_t>(static_cast<std::size_t>(allowed_processors()) / 2, 1, 8);
   at_once(std::clamp<std::size_t>(files.size() / 16, 1, most), work);
   return all;

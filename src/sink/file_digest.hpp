@@ -12,11 +12,11 @@
 #include "sink/content_hash.hpp"
 
 /// \file
-/// The number that tells a file that was made from another.
+/// The digest of a file that was made: it shows later whether the file's content has changed.
 ///
-/// Of a file of up to 1 MiB it is XXH64 (seed 0) of its bytes. A longer one is seen as blocks of 1 MiB, the last of
-/// which may be shorter: its number is XXH64 of all of these blocks' XXH64s, in order, and the file's size behind them,
-/// each as 8 bytes, the lowest first. So blocks count as they are written, and are read again several at a time.
+/// The digest of a file of up to 1 MiB is XXH64 (seed 0) of its bytes. A longer file is cut into blocks of 1 MiB, of
+/// which the last may be shorter. Its digest is XXH64 of 8-byte numbers, lowest byte first: the XXH64 of each block in
+/// order, then the file's size. So blocks are hashed as they are written, and several at a time when they are read.
 
 struct iovec;
 
@@ -24,20 +24,23 @@ namespace slidestream {
 
 inline constexpr std::size_t digest_block = std::size_t{1} << 20;
 
-/// The digest of a file that is being written, of what is written: what comes in the file's order is hashed on its way,
-/// from memory, and only blocks that something was written to a second time are read in the end.
+/// The digest of a file that is being written. Bytes that come in the file's order are hashed from memory. `value`
+/// reads the other blocks: those touched by a write that failed, or that began before the end.
 class WrittenDigest {
  public:
-  /// The pieces, one after the other from `offset` on, are being written. What was skipped is a hole of zeros.
+  /// Adds pieces that are written one after the other from `offset` on. Where `offset` is beyond the end, the bytes
+  /// between are a hole of zeros. Where it is before the end, nothing is hashed: see `forget`.
   void add(std::uint64_t offset, std::span<const ::iovec> pieces);
 
-  /// Something else may lie there than what was added.
+  /// Has `value` read the blocks of these bytes, as the file may hold others than were added. The end moves to theirs
+  /// if that is later.
   void forget(std::uint64_t offset, std::uint64_t bytes);
 
-  /// The end of what was added, in bytes.
+  /// The end: bytes of the file so far.
   std::uint64_t size() const noexcept { return at_; }
 
-  /// Of the file that is open for reading, which has `size` bytes; nothing where a block can't be read.
+  /// The digest. \param descriptor  the file, open for reading, with `size` bytes. \return nothing if a block that is
+  /// to be read can't be
   std::optional<std::uint64_t> value(int descriptor) const;
 
  private:
@@ -45,17 +48,19 @@ class WrittenDigest {
   void add_zeros(std::uint64_t most);
   void end_block();
 
-  std::vector<std::optional<std::uint64_t>> blocks_;  ///< those before the one that `at_` lies in; empty: to be read
-  std::uint64_t at_ = 0;
-  ContentHash hash_;   ///< of that block so far
-  bool known_ = true;  ///< whether it is
+  std::vector<std::optional<std::uint64_t>> blocks_;  ///< hashes of those before the end's block; empty: read it
+  std::uint64_t at_ = 0;                              ///< the end
+  ContentHash hash_;                                  ///< of the end's block so far
+  bool known_ = true;                                 ///< whether all of its bytes so far are in `hash_`
 };
 
-/// All pieces at `offset`, which are hashed meanwhile: on another thread where there is enough of them. Changes
-/// `pieces`. \return 0, or an errno; the digest then knows nothing of what lies there.
-int write_at(int descriptor, std::uint64_t offset, std::span<::iovec> pieces, WrittenDigest& digest);
+/// Writes all pieces from `offset` on, and adds them to `digest`. Another thread hashes them during the write, if one
+/// can be started. Less than 1 MiB is hashed on this thread before the write. Changes `pieces`.
+/// \return 0, or an errno; then `digest` has forgotten these bytes.
+int write_and_hash(int descriptor, std::uint64_t offset, std::span<::iovec> pieces, WrittenDigest& digest);
 
-/// Of a file that nobody writes; nothing when it can't be read, or isn't a regular file.
+/// The digest of a file that nobody writes; nothing if it can't be read, or isn't a regular file. Only tests call it:
+/// the program calls `path_content`.
 std::optional<std::uint64_t> file_digest(const std::filesystem::path& file);
 
 /// What lies at a path.
@@ -67,12 +72,14 @@ struct PathContent {
 /// The digest of a folder with these files, whose names are relative to it.
 std::uint64_t folder_digest(const std::map<std::string, PathContent>& files);
 
-/// Of a file or a folder without its stray files; nothing when something of it can't be read.
+/// What lies at this path; nothing if something of it can't be read. Of what a folder holds, stray files and symbolic
+/// links to folders don't count.
 /// \param code  why: an errno, or 0 where something is neither a file nor a folder
 std::optional<PathContent> path_content(const std::filesystem::path& path);
 std::optional<PathContent> path_content(const std::filesystem::path& path, int& code);
 
-/// Bytes of a file, or of all files in a folder but stray ones; nothing when it isn't there, or is neither.
+/// Bytes of a file, or of all files in a folder that `path_content` counts; nothing if it isn't there, is neither, or
+/// something of it can't be looked at.
 /// \param code  as of `path_content`
 /// \param looks_into_folders  false: a folder is as what is neither, and isn't looked into
 std::optional<std::uint64_t> path_bytes(const std::filesystem::path& path);

@@ -129,7 +129,7 @@ PartialFile::PartialFile(std::filesystem::path target, std::span<const std::byte
   if (descriptor_ < 0) check(errno);
   int code = ::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 ? errno : 0;
   ::iovec head{const_cast<std::byte*>(first.data()), first.size()};
-  if (code == 0) code = write_at(descriptor_, 0, std::span(&head, 1), digest_);
+  if (code == 0) code = write_and_hash(descriptor_, 0, std::span(&head, 1), digest_);
   bool in_use = false;
   int renamed = 0;
   if (code == 0) {
@@ -157,7 +157,7 @@ void PartialFile::write(std::uint64_t offset, std::span<const std::byte> bytes) 
 }
 
 void PartialFile::write(std::uint64_t offset, std::span<::iovec> pieces) {
-  check(write_at(descriptor_, offset, pieces, digest_));
+  check(write_and_hash(descriptor_, offset, pieces, digest_));
 }
 
 std::uint64_t PartialFile::digest() const {

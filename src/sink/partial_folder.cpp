@@ -219,7 +219,7 @@ void PartialFolder::append(const std::string& file, std::span<::iovec> pieces) {
       throw OutputError(there.string() + ": somebody else put it there");
     }
   }
-  if (code == 0) code = write_at(begun.descriptor, begun.digest.size(), pieces, begun.digest);
+  if (code == 0) code = write_and_hash(begun.descriptor, begun.digest.size(), pieces, begun.digest);
   if (code != 0) give_up(file);
   check_call(code, path_in(name_, file));
 }
@@ -227,7 +227,7 @@ void PartialFolder::append(const std::string& file, std::span<::iovec> pieces) {
 void PartialFolder::overwrite(const std::string& file, std::uint64_t offset, std::span<const std::byte> bytes) {
   Unfinished& begun = unfinished(file);
   ::iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
-  const int code = write_at(begun.descriptor, offset, std::span(&piece, 1), begun.digest);
+  const int code = write_and_hash(begun.descriptor, offset, std::span(&piece, 1), begun.digest);
   if (code != 0) give_up(file);
   check_call(code, path_in(name_, file));
 }
