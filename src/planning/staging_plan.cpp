@@ -6,15 +6,17 @@
 namespace slidestream {
 namespace {
 
-/// Where nobody says: a third of the last caches, within limits. The bytes that are read beside it pass through the
-/// caches, too.
+/// Bytes of all rings where `gpu.staging_mib` isn't set: a third of the last-level caches, but no less and no more than
+/// these. For three devices or more, `least_share` of each is more than `most_usual`. Bytes that are read pass through
+/// the caches, too: so rings get a third.
 constexpr std::size_t least_usual = std::size_t{64} << 20;
 constexpr std::size_t most_usual = std::size_t{128} << 20;
 
-/// Of a device: two chunks of 2 MiB for each of the twelve threads that read for it.
+/// The least that a device gets then: two chunks of 2 MiB for each of twelve threads, the most that read for a device.
 constexpr std::size_t least_share = std::size_t{48} << 20;
 
-/// Chunks that a device has at least where they aren't short: each thread fills one while its other one is copied.
+/// The least chunks of a device, two for each of those threads: it fills one while the other one is copied. There are
+/// fewer only where chunks would be shorter than `least_chunk`.
 constexpr std::size_t least_chunks = 24;
 /// Shorter copies cost more to start than to make, and longer ones make threads wait for each other.
 constexpr std::size_t least_chunk = std::size_t{64} << 10;

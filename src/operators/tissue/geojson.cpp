@@ -86,7 +86,7 @@ class Painter final : public GeometrySink {
     std::int32_t column = 0;
   };
 
-  /// The rows [top, bottom) that a ring crosses, and the first pixels behind its edges, from left to right.
+  /// The part of the mask that a ring crosses: rows [top, bottom), and the columns `left` to `right` of its crossings.
   struct Box {
     std::int64_t left = 0;
     std::int64_t right = 0;

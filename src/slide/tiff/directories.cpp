@@ -483,7 +483,7 @@ class DirectoryReader {
 }  // namespace
 
 void open_tiff(Slide::Impl& slide, std::unique_ptr<File> file, const OpenOptions& options) {
-  check_ets_files(file->path(), slide.info.warnings);
+  refuse_olympus_overview(file->path(), slide.info.warnings);
   const File& only = *file;
   slide.files.add(std::move(file));
   auto container = std::make_unique<TiffContainer>(only);

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Entries of a folder that are looked at.
+/// The most entries of a folder that are looked at.
 constexpr std::size_t most_entries = 4096;
 
 /// Whether a folder has an .ets file, or a folder in it down to `depth` has one.
@@ -31,7 +31,7 @@ bool has_ets_file(const fs::path& folder, int depth) {
 
 }  // namespace
 
-void check_ets_files(const fs::path& path, std::vector<std::string>& warnings) {
+void refuse_olympus_overview(const fs::path& path, std::vector<std::string>& warnings) {
   if (!has_suffix(path.string(), ".vsi")) return;
   const std::string name = "_" + path.stem().string() + "_";
   const std::string shown = one_line(name);
