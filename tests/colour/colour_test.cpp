@@ -122,7 +122,8 @@ TEST_CASE("the words of intervals give the codes that the thresholds give") {
     const auto light = std::bit_cast<float>(bits);
     if (light < SrgbCodes::least || light > 1.0F) return;
     const std::uint32_t word = codes.words.at((bits >> 16) - SrgbCodes::first_interval);
-    REQUIRE((word + bits) >> 24 == std::ranges::upper_bound(codes.thresholds, light) - codes.thresholds.begin());
+    const std::uint32_t code = (word + bits) >> 24;
+    REQUIRE(code == std::ranges::upper_bound(codes.thresholds, light) - codes.thresholds.begin());
     ++tried;
   };
   for (std::uint32_t i = 0; i < SrgbCodes::intervals; ++i) {
