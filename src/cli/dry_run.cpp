@@ -24,7 +24,7 @@ namespace slidestream::cli {
 namespace {
 
 /// Rows of the table: an archive has thousands of slides, and they are alike.
-constexpr std::size_t most_slides = 50;
+constexpr std::size_t most_table_rows = 50;
 
 std::string backend_line(const RunForecast& forecast) {
   std::string text;
@@ -151,7 +151,7 @@ std::string slides_text(const Config& config, const RunForecast& forecast, int w
   if (has_network) titles.insert(titles.end(), {"tiles", "network's batches"});
   Table table(titles);
   const auto path_width = static_cast<std::size_t>(std::clamp(width - 80, 16, 60));
-  const std::size_t shown = std::min(forecast.slides.size(), most_slides);
+  const std::size_t shown = std::min(forecast.slides.size(), most_table_rows);
   std::uint64_t windows = 0;
   std::uint64_t batches = 0;
   std::uint64_t bytes = 0;
@@ -232,7 +232,7 @@ std::string memory_warning(const Config& config, const std::vector<std::string>&
       config.model.network != nullptr || config.operators.runs("model") || !config.tissue.model.empty();
   try {
     std::string warning = warning_of(forecast_run(planned, {}).host_bytes(), "more than ", limits);
-    if (warning.empty() || has_networks || slides.size() > most_slides) return warning;
+    if (warning.empty() || has_networks || slides.size() > most_table_rows) return warning;
     return memory_warning(forecast_run(config, slides), limits);
   } catch (const Error&) {
     // The run itself says it.

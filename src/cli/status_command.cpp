@@ -29,7 +29,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// Of those that failed, in the text.
-constexpr std::size_t most_named = 10;
+constexpr std::size_t most_failures = 10;
 
 struct StatusOptions {
   std::string folder;
@@ -213,9 +213,9 @@ void write_text(StatusReader& reader, const std::optional<ToldProgress>& told, c
     std::cout << style.red("failed") << "    " << printable(failure.path) << ": " << printable(failure.why.text())
               << "\n";
   };
-  reader.each_failure(write_failure, most_named);
-  if (status.failure_rows.size() > most_named) {
-    std::cout << "          and " << status.failure_rows.size() - most_named << " more in failures.csv\n";
+  reader.each_failure(write_failure, most_failures);
+  if (status.failure_rows.size() > most_failures) {
+    std::cout << "          and " << status.failure_rows.size() - most_failures << " more in failures.csv\n";
   }
   std::cout << damage_text(status, style);
 }

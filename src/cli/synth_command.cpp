@@ -35,7 +35,7 @@ const std::map<std::string, SynthCodec>& codecs() {
   return by_name;
 }
 
-const std::map<std::string, SynthFormat>& formats() {
+const std::map<std::string, SynthFormat>& slide_formats() {
   static const std::map<std::string, SynthFormat> by_name{{"svs", SynthFormat::svs}, {"dicom", SynthFormat::dicom}};
   return by_name;
 }
@@ -159,10 +159,10 @@ void add_synth_command(CLI::App& app, Action& action) {
       ->type_name("FILE");
   synth
       ->add_option_function<std::string>(
-          "--format", [&options](const std::string& name) { options.format = formats().at(name); },
+          "--format", [&options](const std::string& name) { options.format = slide_formats().at(name); },
           "A TIFF file as Aperio writes them (svs), or a folder of DICOM instances, one per level and picture; missing "
           "tiles make it sparse")
-      ->check(CLI::IsMember(formats()))
+      ->check(CLI::IsMember(slide_formats()))
       ->type_name("NAME")
       ->default_str("svs");
   synth->add_option("--parts", options.parts, "DICOM: files that the largest level is divided among")
