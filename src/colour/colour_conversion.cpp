@@ -169,32 +169,77 @@ HWY_INLINE void InterpolateGrid(const ColourLookup& lookup, std::int64_t pixels,
   }
 }
 
-/// The steps behind the first tables and the grid: to light.
-HWY_INLINE void FollowSteps(const ColourSteps& steps, Block& block) {
+/// Whether all three curves are tables of 16 bits.
+HWY_INLINE const ColourCurves* TablesOf16Bits(const ColourSteps& steps, std::size_t step) {
+  const auto* const curves = std::get_if<ColourCurves>(&steps.then[step]);
+  if (curves == nullptr) return nullptr;
+  for (const ColourCurve& curve : curves->channels) {
+    if (curve.values.size() != ColourCurve::of_16_bits) return nullptr;
+  }
+  return curves;
+}
+
+/// Such curves.
+HWY_INLINE void LookUp(const ColourCurves& curves, Block& block) {
+  const Floats d;
+  const Words dw;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  for (std::int64_t i = 0; i < 4 * block_pixels; i += lanes) {
+    const auto value = Clamped(hn::Load(d, block.values.data() + i));
+    const auto place = hn::NearestInt(hn::Mul(value, hn::Set(d, 65535.0F)));
+    hn::Store(hn::BitCast(dw, place), dw, block.words.data() + i);
+  }
+  const std::array<const float*, 3> tables = {curves.channels[0].values.data(), curves.channels[1].values.data(),
+                                              curves.channels[2].values.data()};
+  for (std::int64_t i = 0; i < 4 * block_pixels; i += 4) {
+    for (std::size_t c = 0; c < 3; ++c) block.values[i + c] = tables[c][block.words[i + c]];
+  }
+}
+
+/// Steps `begin` to `end`, and behind the last one what leads to light.
+HWY_INLINE void Compute(const ColourSteps& steps, std::size_t begin, std::size_t end, Block& block) {
   const Floats d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto connection = end == steps.then.size() ? steps.connection : ColourSteps::Connection::none;
   for (std::int64_t i = 0; i < block_pixels; i += lanes) {
     float* const at = block.values.data() + 4 * i;
     Values values;
     hn::Vec<Floats> fourth;
     hn::LoadInterleaved4(d, at, values.red, values.green, values.blue, fourth);
-    for (const auto& step : steps.then) {
-      if (const auto* matrix = std::get_if<ColourMatrix>(&step)) {
+    for (std::size_t step = begin; step < end; ++step) {
+      if (const auto* matrix = std::get_if<ColourMatrix>(&steps.then[step])) {
         values = ValueOf(*matrix, values);
       } else {
-        const ColourCurves& curves = *std::get_if<ColourCurves>(&step);
+        const ColourCurves& curves = *std::get_if<ColourCurves>(&steps.then[step]);
         values = {ValueOf(curves.channels[0], values.red), ValueOf(curves.channels[1], values.green),
                   ValueOf(curves.channels[2], values.blue)};
       }
     }
-    if (steps.connection == ColourSteps::Connection::lab) values = XyzOfLab(values);
-    if (steps.connection == ColourSteps::Connection::xyz) {
+    if (connection == ColourSteps::Connection::lab) values = XyzOfLab(values);
+    if (connection == ColourSteps::Connection::xyz) {
       const auto factor = hn::Set(d, lab::xyz_range);
       values = {hn::Mul(values.red, factor), hn::Mul(values.green, factor), hn::Mul(values.blue, factor)};
     }
-    if (steps.connection != ColourSteps::Connection::none) values = ValueOf(steps.to_srgb, values);
+    if (connection != ColourSteps::Connection::none) values = ValueOf(steps.to_srgb, values);
     hn::StoreInterleaved4(values.red, values.green, values.blue, fourth, d, at);
   }
+}
+
+/// The steps behind the first tables and the grid: to light.
+HWY_INLINE void FollowSteps(const ColourSteps& steps, Block& block) {
+  const std::size_t count = steps.then.size();
+  std::size_t begin = 0;
+  do {
+    const ColourCurves* curves = nullptr;
+    while (begin < count && (curves = TablesOf16Bits(steps, begin)) != nullptr) {
+      LookUp(*curves, block);
+      ++begin;
+    }
+    std::size_t end = begin;
+    while (end < count && TablesOf16Bits(steps, end) == nullptr) ++end;
+    Compute(steps, begin, end, block);
+    begin = end;
+  } while (begin < count);
 }
 
 /// sRGB's codes of light.
